@@ -1,0 +1,441 @@
+//! The one problem table: every damage the product can name, with how far it spreads and what is done about it.
+//!
+//! Ids are never used twice. `rootpage explain CODE` prints an entry; `RECOVERY.md` lists all; a test keeps both equal.
+
+/// How far a problem spreads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Reading goes on as if all were right.
+    Note,
+    /// This item is lost; its neighbours are not.
+    SkipItem,
+    /// Nothing is read behind this point of the structure.
+    StopHere,
+}
+
+/// An entry of the problem table.
+#[derive(Debug, Clone, Copy)]
+pub struct Problem {
+    /// Stable id, a letter for the area and three digits.
+    pub id: &'static str,
+    /// Kebab-case name.
+    pub name: &'static str,
+    /// How far it spreads.
+    pub effect: Effect,
+    /// What was found; `{got}` and `{want}` stand for the values of a finding.
+    pub sentence: &'static str,
+    /// What the tool does about it.
+    pub action: &'static str,
+    /// What it means, for `explain`.
+    pub meaning: &'static str,
+}
+
+macro_rules! problems {
+    ($( $(#[doc = $doc:literal])+ $variant:ident $id:literal $name:literal $effect:ident $sentence:literal => $action:literal; )+) => {
+        /// Every problem that can be found in evidence.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Code { $( $(#[doc = $doc])+ $variant, )+ }
+
+        impl Code {
+            /// All codes in the order of their ids.
+            pub const ALL: &'static [Code] = &[ $( Code::$variant, )+ ];
+
+            /// The entry of the problem table.
+            #[must_use]
+            pub const fn problem(self) -> Problem {
+                match self { $( Code::$variant => Problem {
+                    id: $id, name: $name, effect: Effect::$effect, sentence: $sentence, action: $action,
+                    meaning: concat!($($doc, "\n"),+),
+                }, )+ }
+            }
+        }
+    };
+}
+
+impl Code {
+    /// The code with this id (`C001`, any case) or name (`cell-outside`).
+    #[must_use]
+    pub fn find(text: &str) -> Option<Code> {
+        Code::ALL.iter().copied().find(|c| c.problem().id.eq_ignore_ascii_case(text) || c.problem().name == text)
+    }
+}
+
+problems! {
+    #[doc = "The first 100 bytes of a database hold its header (file format document, section 1.3). Fewer bytes are left here."]
+    HeaderShort "H001" "header-short" StopHere
+        "the file has {got} bytes, a database header has {want}" =>
+        "nothing is read from the header; the rest of the file is searched for pages";
+    #[doc = "Every database begins with \"SQLite format 3\" and a NUL. SQLite refuses a file without it, whatever else is whole."]
+    MagicBad "H002" "magic-bad" Note
+        "the first 16 bytes are not the magic string of SQLite 3" =>
+        "the header fields are checked one by one against the rest of the file";
+    #[doc = "The page size at offset 16 is a power of two from 512 to 32768, or 1 for 65536."]
+    PageSizeBad "H003" "page-size-bad" Note
+        "the header gives page size {got}" =>
+        "the page size that fits the page headers of the file is taken";
+    #[doc = "The usable size is the page size less the reserved bytes of each page (offset 20); the format needs at least 480."]
+    UsableSizeTooSmall "H004" "usable-size-too-small" Note
+        "the usable size is {got} bytes, at least {want} are needed" =>
+        "reserved bytes are taken as the page headers show them";
+    #[doc = "Offsets 21 to 23 must hold 64, 32 and 32."]
+    PayloadFractionsBad "H005" "payload-fractions-bad" Note
+        "the payload fractions are {got}, the format fixes {want}" =>
+        "they are ignored, and written right in the copy";
+    #[doc = "The count at offset 28 is valid only when offset 92 equals the change counter at offset 24. Tools that cut or append, or a lost write of page 1, make it stale."]
+    PageCountStale "H006" "page-count-stale" Note
+        "the header counts {got} pages, the file has {want}" =>
+        "the file's own size is taken where pages beyond the count are in use";
+    #[doc = "A database file is a whole number of pages long."]
+    FileNotWholePages "H007" "file-not-whole-pages" Note
+        "{got} bytes follow the last whole page of {want} bytes" =>
+        "they are read as a page that is cut short";
+    #[doc = "Offset 56 holds 1 (UTF-8), 2 (UTF-16LE) or 3 (UTF-16BE)."]
+    EncodingBad "H008" "encoding-bad" Note
+        "the header gives text encoding {got}" =>
+        "the encoding that the text of the records shows is taken";
+    #[doc = "The schema format at offset 44 says which record features are in use."]
+    SchemaFormatBad "H009" "schema-format-bad" Note
+        "the header gives schema format {got}, known are 1 to 4" =>
+        "it is read as format 4";
+    #[doc = "Offsets 18 and 19 hold 1 for rollback journal, 2 for WAL."]
+    FileVersionUnknown "H010" "file-version-unknown" Note
+        "a file format version is {got}, known are 1 and 2" =>
+        "the file is read all the same";
+    #[doc = "Bytes 18 and 19 of the header are 2 while the database is in WAL mode. Committed rows may then live only in the -wal file. Look for it, also as a deleted file that a process still holds open."]
+    VersionsSayWal "H011" "versions-say-wal" Note
+        "the header says WAL mode, no -wal file was given or found" =>
+        "the main file alone is read; newer commits may have been in the lost WAL";
+    #[doc = "A b-tree page begins with 2, 5, 10 or 13 (section 1.6)."]
+    PageKindBad "P001" "page-kind-bad" StopHere
+        "page type byte is {got}" =>
+        "nothing is read through it; its bytes go to the carver";
+    #[doc = "The cell count at offset 3 of the page header is larger than the pointer array can hold."]
+    CellCountTooBig "P002" "cell-count-too-big" Note
+        "{got} cells are declared, {want} fit the page" =>
+        "the cell pointers that fit are tried one by one";
+    #[doc = "The offset at 5 of the page header lies before the end of the pointer array or behind the usable size."]
+    ContentStartBad "P003" "content-start-bad" Note
+        "cell content starts at {got}, outside {want}" =>
+        "the start is taken from the cells themselves";
+    #[doc = "Freeblocks are chained free ranges between cells."]
+    FreeblockOutside "P004" "freeblock-outside" Note
+        "a freeblock starts at {got}, outside the page of {want} bytes" =>
+        "the freeblock chain ends there";
+    #[doc = "Freeblocks are chained in ascending order and do not touch."]
+    FreeblockOrder "P005" "freeblock-order" Note
+        "a freeblock at {got} follows one that ends at {want}" =>
+        "the freeblock chain ends there";
+    #[doc = "Free ranges of up to three bytes are counted at offset 7 of the page header."]
+    FragmentsWrong "P006" "fragments-wrong" Note
+        "{got} fragmented free bytes are counted, the page has {want}" =>
+        "nothing is lost by it; the copy counts right";
+    #[doc = "A freeblock or two cells share bytes."]
+    CellsOverlapFree "P007" "free-space-overlap" Note
+        "bytes at {got} are both free and in use by a cell that ends at {want}" =>
+        "the cell is kept when it decodes";
+    #[doc = "The file ends within this page, or a read error left it short."]
+    PageCut "P008" "page-cut" Note
+        "the page has {got} of {want} bytes" =>
+        "what is there is read";
+    #[doc = "A page in use is never all zero: it was never written, or was wiped."]
+    PageAllZero "P009" "page-all-zero" StopHere
+        "all {got} bytes of the page are zero" =>
+        "nothing is read through it";
+    #[doc = "The operating system reported an I/O error for this range."]
+    PageUnreadable "P010" "page-unreadable" Note
+        "{got} bytes of the page could not be read from the medium" =>
+        "the bytes that could be read are used, the others count as zero";
+    #[doc = "A cell pointer leads into the page header, the pointer array, or behind the usable size."]
+    CellOutside "C001" "cell-outside" SkipItem
+        "a cell starts at {got}, outside the cell content area that ends at {want}" =>
+        "this cell is dropped; its bytes, if any, go to the carver";
+    #[doc = "Two cells share bytes; at most one of them is what was written."]
+    CellOverlap "C002" "cell-overlap" Note
+        "a cell starts at {got}, inside one that ends at {want}" =>
+        "both are tried";
+    #[doc = "A variable-length integer takes one to nine bytes."]
+    VarintCut "C003" "varint-cut" SkipItem
+        "a varint at byte {got} runs over the end at {want}" =>
+        "this cell or record is dropped";
+    #[doc = "The payload length at the start of a cell cannot be larger than all pages together."]
+    PayloadSizeAbsurd "C004" "payload-size-absurd" SkipItem
+        "a payload of {got} bytes is declared, the file holds {want}" =>
+        "this cell is dropped";
+    #[doc = "An interior cell or the right-most pointer names a page that is not there."]
+    ChildOutside "C005" "child-outside" SkipItem
+        "a child pointer leads to page {got}, the file has {want}" =>
+        "the child is missing: a hole through which orphaned leaves may come back";
+    #[doc = "The chain of overflow pages leaves the file."]
+    OverflowOutside "C006" "overflow-outside" SkipItem
+        "an overflow pointer leads to page {got}, the file has {want}" =>
+        "the row is partial; it is set aside";
+    #[doc = "An overflow page appears twice in one chain."]
+    OverflowLoop "C007" "overflow-loop" SkipItem
+        "an overflow chain comes back to page {got} after {want} pages" =>
+        "the row is partial; it is set aside";
+    #[doc = "The last page of the chain has no next page while bytes are missing."]
+    OverflowEndsEarly "C008" "overflow-ends-early" SkipItem
+        "an overflow chain ends {got} bytes before the {want} that are declared" =>
+        "the row is partial; it is set aside";
+    #[doc = "Two chains, or a chain and a tree, claim the same page."]
+    OverflowShared "C009" "overflow-shared" SkipItem
+        "overflow page {got} belongs to another owner already" =>
+        "the row that fits its declared record keeps it; the other is set aside";
+    #[doc = "The chain goes on although all declared bytes have been read."]
+    OverflowTooLong "C010" "overflow-too-long" Note
+        "the last overflow page at {got} names a next page {want}" =>
+        "the pages behind it are not part of the row";
+    #[doc = "Two pointers lead to one page: a loop, or a write that hit the wrong page."]
+    PageSeenTwice "T001" "page-seen-twice" SkipItem
+        "page {got} is reached a second time" =>
+        "the second reference is not followed";
+    #[doc = "All leaves of a b-tree have the same depth."]
+    DepthDiffers "T002" "depth-differs" Note
+        "a leaf lies at depth {got}, others of the tree at {want}" =>
+        "the leaf is read";
+    #[doc = "Keys ascend within a page and from leaf to leaf."]
+    KeyOrder "T003" "key-order" Note
+        "a key at cell {got} is not above its neighbour" =>
+        "the rows are sorted anew in the copy";
+    #[doc = "An interior key is the largest key of the subtree on its left."]
+    KeyOutsideParent "T004" "key-outside-parent" Note
+        "a key lies outside the bounds that its parents set" =>
+        "bounds are hints: the row is kept";
+    #[doc = "No b-tree that fits a file is this deep: the pointers go astray."]
+    DepthOverLimit "T005" "depth-over-limit" StopHere
+        "the tree is deeper than {want} levels" =>
+        "the walk does not go deeper";
+    #[doc = "A table tree has pages of type 5 and 13, an index tree of 2 and 10."]
+    KindMixed "T006" "kind-mixed" SkipItem
+        "page type {got} stands in a tree of type {want}" =>
+        "the page is not read as part of this tree";
+    #[doc = "sqlite_schema.rootpage leads out of the file."]
+    RootOutside "T007" "root-outside" StopHere
+        "the root page is {got}, the file has {want} pages" =>
+        "the object's rows are looked for among orphaned pages";
+    #[doc = "A balanced tree has at least one cell on each interior page but a root."]
+    InteriorEmpty "T008" "interior-empty" Note
+        "an interior page has no cell, only a right-most child" =>
+        "the child is followed";
+    #[doc = "The rowid is the key of its table and cannot repeat."]
+    RowidTwice "T009" "rowid-twice" SkipItem
+        "rowid {got} stands in the tree more than once" =>
+        "the copy that an index or its neighbours confirm stays live, the others are set aside";
+    #[doc = "Zero means \"no page\" and is never a child."]
+    ChildZero "T010" "child-zero" SkipItem
+        "a child pointer is zero" =>
+        "the child is missing: a hole through which orphaned leaves may come back";
+    #[doc = "SQLite frees a leaf that becomes empty: an empty one was cleared from outside."]
+    LeafEmpty "T011" "leaf-empty" Note
+        "a leaf in a tree of more than one page has no cells" =>
+        "nothing is read from it";
+    #[doc = "The freelist is a chain of trunk pages that name leaf pages (section 1.5)."]
+    TrunkOutside "F001" "trunk-outside" StopHere
+        "a freelist trunk pointer leads to page {got}, the file has {want}" =>
+        "the freelist ends there";
+    #[doc = "A trunk appears twice in the chain."]
+    TrunkLoop "F002" "trunk-loop" StopHere
+        "the freelist comes back to trunk page {got}" =>
+        "the freelist ends there";
+    #[doc = "A trunk page has room for usable size / 4 - 2 page numbers."]
+    TrunkCountTooBig "F003" "trunk-count-too-big" SkipItem
+        "a freelist trunk counts {got} leaves, {want} fit" =>
+        "the entries of this trunk are not used";
+    #[doc = "The count at offset 36 of the header differs from what the chain holds."]
+    FreelistCountWrong "F004" "freelist-count-wrong" Note
+        "the header counts {got} free pages, the chain has {want}" =>
+        "the copy has no freelist";
+    #[doc = "The freelist names a page that a b-tree reaches."]
+    FreePageInUse "F005" "free-page-in-use" Note
+        "free page {got} is in use by a tree" =>
+        "the live tree keeps the page";
+    #[doc = "In auto-vacuum files each page's parent is noted on pointer-map pages (section 1.8)."]
+    PtrmapWrong "F006" "ptrmap-wrong" Note
+        "the pointer map says type and parent {got}, the trees say {want}" =>
+        "the trees are followed; the copy has a new pointer map";
+    #[doc = "The page at 1 GiB is never used for content."]
+    LockBytePageUsed "F007" "lock-byte-page-used" SkipItem
+        "a pointer leads to the lock-byte page {got}" =>
+        "nothing is read from it";
+    #[doc = "A page number in a trunk page leads out of the file."]
+    FreeLeafOutside "F008" "free-leaf-outside" SkipItem
+        "a freelist entry names page {got}, the file has {want}" =>
+        "the entry is not used";
+    #[doc = "Without it no table has a name."]
+    SchemaTreeLost "S001" "schema-tree-lost" StopHere
+        "the tree of sqlite_schema at page 1 cannot be read" =>
+        "the schema is searched elsewhere in the file";
+    #[doc = "CREATE text in sqlite_schema is damaged or foreign."]
+    SqlNotParsed "S002" "sql-not-parsed" SkipItem
+        "the SQL text of an object is not SQL that SQLite accepts" =>
+        "what can be read from it is used; the text is kept in the report";
+    #[doc = "type, name, tbl_name, rootpage and sql."]
+    SchemaRowBad "S003" "schema-row-bad" SkipItem
+        "a row of sqlite_schema does not have its five columns" =>
+        "the row is set aside";
+    #[doc = "The rootpage column is empty, zero, outside the file, or belongs to another object."]
+    RootPageBad "S004" "root-page-bad" SkipItem
+        "root page {got} cannot be the root of this object" =>
+        "its rows are looked for among orphaned pages";
+    #[doc = "SQLite refuses to open such a database."]
+    NameTwice "S005" "name-twice" SkipItem
+        "the name stands in the schema more than once" =>
+        "the first stays; its duplicates are listed";
+    #[doc = "Byte damage, or a foreign writer."]
+    TypeUnknown "S006" "type-unknown" SkipItem
+        "the type of a schema row is none of table, index, view, trigger" =>
+        "the row is set aside";
+    #[doc = "tbl_name leads nowhere."]
+    IndexWithoutTable "S007" "index-without-table" SkipItem
+        "an index or trigger belongs to a table that is not there" =>
+        "it is left out of the copy and listed";
+    #[doc = "The CREATE text does not say them any more."]
+    ColumnsGuessed "S008" "columns-guessed" Note
+        "the columns were taken from the records: {got}" =>
+        "the table is declared anew";
+    #[doc = "Virtual tables such as FTS5 keep their content in ordinary tables of the same prefix."]
+    ShadowTableMissing "S009" "shadow-table-missing" Note
+        "a virtual table lacks one of its shadow tables" =>
+        "the family is rebuilt or left to the finish script";
+    #[doc = "What is left of a family whose CREATE VIRTUAL TABLE row is gone."]
+    ShadowOrphan "S010" "shadow-orphan" SkipItem
+        "a shadow table has no virtual table" =>
+        "it goes to salvage, not into the copy";
+    #[doc = "The application registers such collations; their order cannot be known here."]
+    CollationUnknown "S011" "collation-unknown" Note
+        "a collation is none of BINARY, NOCASE, RTRIM" =>
+        "order is not checked under it; an index that needs it is left to the finish script";
+    #[doc = "A function the application registers, or one that is not deterministic."]
+    ExpressionUnknown "S012" "expression-unknown" Note
+        "an expression uses what cannot be evaluated here" =>
+        "the index or check that needs it is left to the finish script";
+    #[doc = "The application loads the module."]
+    ModuleUnknown "S013" "module-unknown" Note
+        "a virtual table uses a module that is not built into SQLite" =>
+        "its shadow tables are copied as they are";
+    #[doc = "A broken view or trigger can make every ALTER or even every statement fail."]
+    DependsOnMissing "S014" "depends-on-missing" SkipItem
+        "a view or trigger names a table or column that is not there" =>
+        "it goes to the finish script: SQLite refuses statements on such a schema";
+    #[doc = "The index lacks an entry, or its entry differs from the row."]
+    RowNotInIndex "I001" "row-not-in-index" Note
+        "a row of the table is not in the index" =>
+        "the index is built anew";
+    #[doc = "Its key and rowid are the last trace of the row."]
+    IndexEntryWithoutRow "I002" "index-entry-without-row" Note
+        "an index entry has no row" =>
+        "the index is built anew; the entry is kept as a witness of a lost or deleted row";
+    #[doc = "Lookups through such an index miss rows."]
+    IndexOrder "I003" "index-order" Note
+        "entries of the index are not in order" =>
+        "the index is built anew";
+    #[doc = "SQLite would refuse the second row."]
+    UniqueBroken "I004" "unique-broken" SkipItem
+        "two rows have the same key under UNIQUE" =>
+        "the row that the index names stays; the other is set aside, or loses the value where it may be NULL";
+    #[doc = "Counted by scanning both."]
+    IndexCountDiffers "I005" "index-count-differs" Note
+        "the index has {got} entries, the table gives {want}" =>
+        "the index is built anew";
+    #[doc = "A record begins with the length of its header."]
+    HeaderSizeBad "R001" "header-size-bad" SkipItem
+        "a record header of {got} bytes is declared, the payload has {want}" =>
+        "the row is set aside";
+    #[doc = "Types 10 and 11 never stand in a database file (section 2.1)."]
+    SerialTypeReserved "R002" "serial-type-reserved" SkipItem
+        "serial type {got} is reserved" =>
+        "the row is set aside";
+    #[doc = "The declared sizes of the values do not add up to the payload."]
+    BodyShort "R003" "body-short" SkipItem
+        "the values need {want} bytes, the payload has {got}" =>
+        "the row is partial; it is set aside";
+    #[doc = "The declared sizes of the values do not add up to the payload."]
+    BodyLong "R004" "body-long" Note
+        "the payload has {got} bytes, its values need {want}" =>
+        "surplus bytes are not part of any value";
+    #[doc = "A later ADD COLUMN would expose them."]
+    MoreValuesThanColumns "R005" "more-values-than-columns" Note
+        "the record has {got} values, the table {want} columns" =>
+        "the surplus values are cut from the live row and kept in salvage";
+    #[doc = "SQLite does not check text; an application may fail on it."]
+    TextNotDecodable "R006" "text-not-decodable" Note
+        "a text value is not valid in the encoding of the database" =>
+        "its bytes and its class are kept";
+    #[doc = "The copy must pass integrity_check."]
+    NullInNotNull "R007" "null-in-not-null" SkipItem
+        "column {got} holds NULL and is declared NOT NULL" =>
+        "the row is set aside with the statement that brings it back";
+    #[doc = "STRICT types and column affinity fix which storage classes a column can hold."]
+    TypeBroken "R008" "type-broken" SkipItem
+        "column {got} holds a value of a class that its declaration excludes" =>
+        "the row is set aside with the statement that brings it back";
+    #[doc = "SQLite would refuse the row."]
+    CheckFalse "R009" "check-false" SkipItem
+        "CHECK constraint {got} of the table is false for the row" =>
+        "the row is set aside with the statement that brings it back";
+    #[doc = "A STORED generated column holds what its expression gave when the row was written."]
+    GeneratedDiffers "R010" "generated-differs" Note
+        "stored generated column {got} differs from its expression" =>
+        "the stored value is kept in the report; the copy holds the computed one";
+    #[doc = "An index entry or WITHOUT ROWID row cannot be shorter than its key."]
+    FewerKeyValues "R011" "fewer-key-values" SkipItem
+        "the record has {got} values, its key alone needs {want}" =>
+        "the entry is set aside";
+    #[doc = "Foreign keys are not part of integrity_check; the parent may have been set aside or lost."]
+    ForeignKeyBroken "V001" "foreign-key-broken" Note
+        "a row names a parent that is not there" =>
+        "the row stays live and is listed";
+    #[doc = "An orphan: lost by damage, or left behind by a deletion."]
+    PageWithoutOwner "X001" "page-without-owner" Note
+        "page {got} belongs to no tree, no chain and not to the freelist" =>
+        "it is searched for rows";
+    #[doc = "Trees that share a page: one of them lost its own."]
+    PageWithTwoOwners "X002" "page-with-two-owners" SkipItem
+        "page {got} is claimed twice" =>
+        "the claim that fits its content wins";
+    #[doc = "A page that is older than its tree, or a partial checkpoint."]
+    RowVersionsDisagree "X003" "row-versions-disagree" Note
+        "two versions of a row disagree" =>
+        "the version in order with its parents stays live, the other is history";
+    #[doc = "Every loop over evidence has a bound; DESIGN gives the reasons."]
+    LimitReached "X004" "limit-reached" StopHere
+        "a limit was reached at {got} of {want}" =>
+        "what lies behind it was not read";
+    #[doc = "It has no trace of database pages."]
+    NotSqliteContent "X005" "not-sqlite-content" Note
+        "the file is no database" =>
+        "no copy is written";
+    #[doc = "Foreign bytes, or a second file, appended to the database."]
+    TrailingBytes "X006" "trailing-bytes" Note
+        "{got} bytes follow the last page of the database" =>
+        "they are not part of it";
+    #[doc = "Bytes that the page's own accounting does not explain."]
+    DamageInBytes "X007" "damaged-bytes" Note
+        "{got} bytes of the page are of no cell, chain or free range" =>
+        "they go to the carver";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sound() {
+        let mut ids: Vec<_> = Code::ALL.iter().map(|c| c.problem().id).collect();
+        let mut names: Vec<_> = Code::ALL.iter().map(|c| c.problem().name).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(ids.len(), Code::ALL.len());
+        assert_eq!(names.len(), Code::ALL.len());
+        for code in Code::ALL {
+            let p = code.problem();
+            assert!(!p.action.is_empty() && !p.meaning.trim().is_empty(), "{}", p.id);
+            assert!(!p.sentence.ends_with('.') && !p.sentence.contains("corrupt"), "{}", p.id);
+            assert_eq!(Code::find(p.id), Some(*code));
+            assert_eq!(Code::find(p.name), Some(*code));
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Values of records and the text encodings.
+
+use std::borrow::Cow;
+
+/// The text encoding of a database (header offset 56, file format document section 1.3.13).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Encoding {
+    /// UTF-8, number 1.
+    #[default]
+    Utf8,
+    /// UTF-16 little-endian, number 2.
+    Utf16Le,
+    /// UTF-16 big-endian, number 3.
+    Utf16Be,
+}
+
+impl Encoding {
+    /// The encoding with this number in the header.
+    #[must_use]
+    pub const fn from_number(n: u32) -> Option<Encoding> {
+        match n {
+            1 => Some(Encoding::Utf8),
+            2 => Some(Encoding::Utf16Le),
+            3 => Some(Encoding::Utf16Be),
+            _ => None,
+        }
+    }
+
+    /// Its number in the header.
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        match self {
+            Encoding::Utf8 => 1,
+            Encoding::Utf16Le => 2,
+            Encoding::Utf16Be => 3,
+        }
+    }
+
+    /// Stored text as UTF-8 bytes. UTF-8 text is handed through as it is, valid or not; an unpaired surrogate or an odd
+    /// byte of UTF-16 becomes U+FFFD, as SQLite does when it converts.
+    #[must_use]
+    pub fn to_utf8(self, stored: &[u8]) -> Cow<'_, [u8]> {
+        match self {
+            Encoding::Utf8 => Cow::Borrowed(stored),
+            Encoding::Utf16Le => Cow::Owned(utf16(stored, u16::from_le_bytes)),
+            Encoding::Utf16Be => Cow::Owned(utf16(stored, u16::from_be_bytes)),
+        }
+    }
+
+    /// UTF-8 text as this encoding stores it. Invalid UTF-8 becomes U+FFFD when the encoding is UTF-16.
+    #[must_use]
+    pub fn from_utf8(self, text: &[u8]) -> Cow<'_, [u8]> {
+        match self {
+            Encoding::Utf8 => Cow::Borrowed(text),
+            Encoding::Utf16Le => Cow::Owned(String::from_utf8_lossy(text).encode_utf16().flat_map(u16::to_le_bytes).collect()),
+            Encoding::Utf16Be => Cow::Owned(String::from_utf8_lossy(text).encode_utf16().flat_map(u16::to_be_bytes).collect()),
+        }
+    }
+
+    /// Whether stored text is well-formed in this encoding.
+    #[must_use]
+    pub fn is_valid(self, stored: &[u8]) -> bool {
+        let units = |f: fn([u8; 2]) -> u16| {
+            let (pairs, rest) = stored.as_chunks::<2>();
+            rest.is_empty() && char::decode_utf16(pairs.iter().map(|&p| f(p))).all(|c| c.is_ok())
+        };
+        match self {
+            Encoding::Utf8 => std::str::from_utf8(stored).is_ok(),
+            Encoding::Utf16Le => units(u16::from_le_bytes),
+            Encoding::Utf16Be => units(u16::from_be_bytes),
+        }
+    }
+}
+
+fn utf16(stored: &[u8], unit: fn([u8; 2]) -> u16) -> Vec<u8> {
+    let (pairs, _odd) = stored.as_chunks::<2>();
+    char::decode_utf16(pairs.iter().map(|&p| unit(p))).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect::<String>().into_bytes()
+}
+
+/// A value of a record, borrowed from the page image (section 2.1).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Value<'a> {
+    /// NULL, serial type 0.
+    Null,
+    /// An integer, serial types 1 to 6, 8 and 9.
+    Int(i64),
+    /// A double, serial type 7.
+    Real(f64),
+    /// Text, its bytes in the encoding of the database, not checked.
+    Text(&'a [u8]),
+    /// A BLOB.
+    Blob(&'a [u8]),
+}
+
+impl<'a> Value<'a> {
+    /// The integer, if it is one.
+    #[must_use]
+    pub fn as_int(self) -> Option<i64> {
+        match self {
+            Value::Int(n) => Some(n),
+            _ => None,
+        }
+    }
+
+    /// The stored bytes of text, if it is text.
+    #[must_use]
+    pub fn as_text(self) -> Option<&'a [u8]> {
+        match self {
+            Value::Text(t) => Some(t),
+            _ => None,
+        }
+    }
+
+    /// Whether it is NULL.
+    #[must_use]
+    pub fn is_null(self) -> bool {
+        matches!(self, Value::Null)
+    }
+}

@@ -1,0 +1,3 @@
+//! The command-line front end.
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! Makers and judges that need real SQLite.
+
+fn main() {}
