@@ -26,3 +26,5 @@ pub mod error;
 pub mod finding;
 pub mod format;
 pub mod ids;
+pub mod pipeline;
+pub mod report;

@@ -1,0 +1,140 @@
+//! The library calls behind the verbs: run the layers in order, return a report.
+
+use std::path::{Path, PathBuf};
+
+use crate::ctx::Ctx;
+use crate::error::{Error, Result};
+use crate::ids::PageNo;
+use crate::report::Report;
+use crate::report::export::RowSink;
+use crate::report::page::PageView;
+
+/// Which files are the evidence and which version of them is read.
+#[derive(Debug, Clone, Default)]
+pub struct Inputs {
+    /// The database file, or a WAL alone.
+    pub db: PathBuf,
+    /// Write-ahead logs named by the caller, several captures of one log in the order given; none: the one beside `db`.
+    pub wal: Vec<PathBuf>,
+    /// The rollback journal named by the caller; none: the one beside `db`.
+    pub journal: Option<PathBuf>,
+    /// The shared memory of the WAL named by the caller; none: the one beside `db`.
+    pub shm: Option<PathBuf>,
+    /// Read no WAL.
+    pub no_wal: bool,
+    /// Read no journal.
+    pub no_journal: bool,
+    /// Where the database begins in the file, in bytes.
+    pub offset: u64,
+    /// The snapshot to read; none: the one that SQLite would show.
+    pub at: Option<Snapshot>,
+    /// Settles a rollback that depends on a super-journal.
+    pub super_journal: Option<SuperJournal>,
+    /// A healthy database or SQL text that gives the schema when it is lost.
+    pub schema: Option<PathBuf>,
+    /// A page map that overrules the survey.
+    pub map: Option<PathBuf>,
+}
+
+impl Inputs {
+    /// The evidence at a path, sidecars as they lie beside it.
+    #[must_use]
+    pub fn at_path(db: &Path) -> Inputs {
+        Inputs { db: db.to_path_buf(), ..Inputs::default() }
+    }
+}
+
+/// A version of the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Snapshot {
+    /// After this commit of the WAL, from 1; 0 is the main file alone.
+    Commit(u32),
+    /// After this frame, which should end a transaction.
+    Frame(u32),
+    /// At the head of a branch that `history` names.
+    Branch(String),
+}
+
+/// Whether the super-journal that a rollback journal names is taken as there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SuperJournal {
+    /// It is there: the transaction is rolled back.
+    Present,
+    /// It is gone: the transaction was committed.
+    Absent,
+}
+
+/// How a run behaves.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Options {
+    /// Keep rows live that break their table's declaration.
+    pub keep_violations: bool,
+    /// Tables whose deleted rows are put back into the copy.
+    pub include_deleted: Vec<String>,
+    /// Merge the branches of a forked WAL.
+    pub merge_branches: bool,
+    /// Leave the copy in WAL mode when the evidence was.
+    pub keep_wal: bool,
+    /// Move existing outputs aside.
+    pub force: bool,
+    /// Read by plain reads, map nothing.
+    pub no_mmap: bool,
+    /// Replace values of the evidence in reports by their class and length.
+    pub redact: bool,
+    /// Take no SHA-256 of the inputs (for measuring).
+    pub no_hash: bool,
+}
+
+fn not_built<T>() -> Result<T> {
+    Err(Error::Usage { what: "not built yet".to_owned() })
+}
+
+/// Verdict and findings.
+///
+/// # Errors
+/// What the tool cannot do; damage is never an error.
+pub fn check(_inputs: &Inputs, _options: &Options, _ctx: &Ctx) -> Result<Report> {
+    not_built()
+}
+
+/// Writes the clean copy to `out` and, beside it, the salvage database, `finish.sql` and both reports.
+///
+/// # Errors
+/// What the tool cannot do; nothing is left half-written.
+pub fn recover(_inputs: &Inputs, _options: &Options, _out: &Path, _ctx: &Ctx) -> Result<Report> {
+    not_built()
+}
+
+/// Streams the live rows of one table, or of all.
+///
+/// # Errors
+/// What the tool cannot do, an unknown table, and whatever the sink returns.
+pub fn rows(_inputs: &Inputs, _options: &Options, _table: Option<&str>, _sink: &mut dyn RowSink, _ctx: &Ctx) -> Result<Report> {
+    not_built()
+}
+
+/// One page explained.
+///
+/// # Errors
+/// What the tool cannot do, and a page outside the database.
+pub fn page(_inputs: &Inputs, _options: &Options, _page: PageNo, _ctx: &Ctx) -> Result<PageView> {
+    not_built()
+}
+
+/// A role and an owner for every page: a report whose map is filled.
+///
+/// # Errors
+/// What the tool cannot do.
+pub fn map(_inputs: &Inputs, _options: &Options, _ctx: &Ctx) -> Result<Report> {
+    not_built()
+}
+
+/// Deleted and old rows with provenance, written to a salvage database at `out`.
+///
+/// # Errors
+/// What the tool cannot do.
+pub fn carve(_inputs: &Inputs, _options: &Options, _out: &Path, _ctx: &Ctx) -> Result<Report> {
+    not_built()
+}

@@ -1,0 +1,60 @@
+//! Rows out of the evidence: the sink that a reading pipeline fills.
+
+use crate::error::Result;
+use crate::format::{Encoding, Value};
+
+/// A table whose rows follow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableInfo {
+    /// Its name.
+    pub name: String,
+    /// Its columns in the order of the values.
+    pub columns: Vec<ColumnInfo>,
+    /// Whether its rows have rowids; false for WITHOUT ROWID tables.
+    pub has_rowid: bool,
+    /// The encoding in which text values are stored.
+    pub encoding: Encoding,
+    /// The CREATE statement as the schema holds it, when it does.
+    pub sql: Option<String>,
+}
+
+/// A column of a table.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ColumnInfo {
+    /// Its name.
+    pub name: String,
+    /// Whether it is computed: it can be read, not inserted.
+    pub generated: bool,
+    /// Whether it is the rowid under another name (`INTEGER PRIMARY KEY`).
+    pub rowid_alias: bool,
+}
+
+/// A row of the table that was begun last.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RowView<'a> {
+    /// Its rowid, for tables that have them.
+    pub rowid: Option<i64>,
+    /// One value for each column, DEFAULT and REAL affinity already applied; the rowid alias holds the rowid.
+    pub values: &'a [Value<'a>],
+}
+
+/// Receives tables and their rows in order.
+pub trait RowSink {
+    /// A table begins.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn begin_table(&mut self, table: &TableInfo) -> Result<()>;
+
+    /// A row of that table.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn row(&mut self, row: &RowView<'_>) -> Result<()>;
+
+    /// The table is over.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn end_table(&mut self) -> Result<()>;
+}

@@ -1,0 +1,554 @@
+//! The report: plain data, everything that text, HTML and JSON show is rendered from it.
+//!
+//! `--json` prints exactly this model. It is the interface that outsiders script against: [`FORMAT`] grows by one when a
+//! field changes its meaning or goes away; new fields may come at any time. Every collection has a fixed order (no clock,
+//! no hash order), so the same input gives the same bytes.
+//!
+//! Names and details come from the evidence and may hold anything. They are kept here as they are (invalid UTF-8 decoded
+//! lossily) and escaped by whoever renders them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::wide;
+
+/// The number of this report format.
+pub const FORMAT: u32 = 1;
+
+/// What a run read, decided, found and wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// The version of rootpage that made it.
+    pub tool_version: String,
+    /// The verb that was run: decides the meaning of the exit code.
+    pub verb: Verb,
+    /// What is wrong, most severe first, in one word and one sentence.
+    pub verdict: Verdict,
+    /// The exit code that goes with this report; set by [`Report::seal`].
+    pub exit_code: u8,
+    /// Every file that was read.
+    pub inputs: Vec<Input>,
+    /// Which version of the database was read.
+    pub snapshot: Option<String>,
+    /// How each field of the database header was settled.
+    pub header: Vec<HeaderDecision>,
+    /// What was decided about each sidecar.
+    pub sidecars: Vec<Sidecar>,
+    /// Size of a page in bytes, 0 when none could be settled.
+    pub page_size: u32,
+    /// Pages of the database that was read.
+    pub page_count: u64,
+    /// Pages by role. The counts add up to `page_count`.
+    pub pages_by_role: BTreeMap<String, u64>,
+    /// The objects of the schema in the order of their ids.
+    pub objects: Vec<Object>,
+    /// Findings by code and object, most severe first.
+    pub findings: Vec<FindingGroup>,
+    /// Committed rows that the default view hides (other branch, older generation, salvage of a WAL tail).
+    pub hidden_rows: u64,
+    /// What `recover` wrote and what it could not.
+    pub recovery: Option<Recovery>,
+    /// Runs of pages with the same role, owner and origin, in page order. Not part of the JSON: `rootpage map` prints it.
+    #[serde(skip)]
+    pub map: Vec<PageRun>,
+}
+
+/// The verb a report belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Verb {
+    /// `rootpage check`.
+    #[default]
+    Check,
+    /// `rootpage recover`.
+    Recover,
+    /// `rootpage rows`.
+    Rows,
+    /// `rootpage carve`.
+    Carve,
+    /// `rootpage map`.
+    Map,
+}
+
+/// How bad it is. The order is the order of severity, worst last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// No finding that matters.
+    #[default]
+    Healthy,
+    /// Freelist, pointer map, counters; no data and no index is touched.
+    Housekeeping,
+    /// A full-text index is damaged; the rows it indexes are whole.
+    SearchIndexOnly,
+    /// An index is damaged; the tables are whole.
+    IndexOnly,
+    /// A table that holds data is damaged.
+    Structural,
+    /// The input is no database.
+    NotADatabase,
+}
+
+impl Class {
+    /// The word that JSON and text use.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Class::Healthy => "healthy",
+            Class::Housekeeping => "housekeeping",
+            Class::SearchIndexOnly => "search-index-only",
+            Class::IndexOnly => "index-only",
+            Class::Structural => "structural",
+            Class::NotADatabase => "not-a-database",
+        }
+    }
+}
+
+/// What is wrong in one word and in one sentence.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The most severe class found.
+    pub class: Class,
+    /// A sentence that a person acts on; [`Report::seal`] writes one when it is empty.
+    pub sentence: String,
+}
+
+/// A file that was read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Input {
+    /// The path as it was given.
+    pub path: String,
+    /// What it was taken for.
+    pub role: InputRole,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// SHA-256 before the run, in hex; `None` when hashing was switched off.
+    pub sha256_before: Option<String>,
+    /// SHA-256 after the run; equal to the first, or the run ends with "unstable".
+    pub sha256_after: Option<String>,
+    /// How its bytes were reached.
+    pub access: Access,
+    /// Byte ranges `[start, end)` that the system could not read.
+    pub unreadable: Vec<[u64; 2]>,
+}
+
+/// What an input was taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InputRole {
+    /// The database file.
+    Main,
+    /// Its write-ahead log.
+    Wal,
+    /// Its rollback journal.
+    Journal,
+    /// The shared memory of the WAL.
+    Shm,
+    /// A schema given with `--schema`.
+    Schema,
+    /// A page map given with `--map`.
+    Map,
+}
+
+/// How the bytes of an input were reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Access {
+    /// Mapped into memory, read-only.
+    Mapped,
+    /// Copied by plain reads before it was looked at.
+    Snapshot,
+}
+
+/// How a field of the database header was settled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeaderDecision {
+    /// Name of the field, as in the file format document.
+    pub field: String,
+    /// The value that is used.
+    pub value: String,
+    /// Where it comes from: "header", "page headers of 40 sampled pages", "WAL header".
+    pub evidence: String,
+    /// Whether the header itself said something else.
+    pub overruled: bool,
+}
+
+/// What was decided about a sidecar.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sidecar {
+    /// Its path.
+    pub path: String,
+    /// What it is.
+    pub role: InputRole,
+    /// Whether it belongs to this database.
+    pub fit: Fit,
+    /// Whether its pages are part of what was read.
+    pub blended: bool,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// Rows of both views per table, where they differ.
+    pub views: Vec<ViewCount>,
+}
+
+/// Whether a sidecar belongs to the database beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fit {
+    /// It does.
+    Same,
+    /// It positively does not.
+    Foreign,
+    /// The bytes do not decide it; SQLite's own rule is followed.
+    Undecided,
+}
+
+/// Rows of a table with and without a sidecar.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ViewCount {
+    /// The table.
+    pub table: String,
+    /// Rows when the sidecar is read; `None`: the table is not there.
+    pub with: Option<u64>,
+    /// Rows when it is left out.
+    pub without: Option<u64>,
+}
+
+/// An object of the schema.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Object {
+    /// Its id in this report; 0 is `sqlite_schema` itself.
+    pub id: u32,
+    /// "table", "index", "view", "trigger", "virtual-table".
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// The table it belongs to, for indexes, triggers and shadow tables.
+    pub table: Option<String>,
+    /// Its root page.
+    pub root: Option<u32>,
+    /// Damage to it is damage to: "table", "index", "fts-shadow", "virtual-table-shadow", "schema", "none".
+    pub family: String,
+    /// Whether it is whole.
+    pub status: Status,
+    /// Rows that were read, for tables.
+    pub rows: Option<u64>,
+    /// Pages it owns, overflow pages included.
+    pub pages: u64,
+    /// Findings on it.
+    pub findings: u64,
+}
+
+/// The state of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// Every page of it reads and agrees.
+    Whole,
+    /// A part of it does not.
+    Damaged,
+    /// Its tree cannot be found.
+    Missing,
+}
+
+/// All findings of one code on one object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FindingGroup {
+    /// Stable id of the problem table.
+    pub code: String,
+    /// Its name in words.
+    pub name: String,
+    /// The verdict class it counts for; [`Class::Healthy`] is a note.
+    pub class: Class,
+    /// The object, `None` when it is of the file as a whole.
+    pub object: Option<u32>,
+    /// Name of that object.
+    pub object_name: Option<String>,
+    /// How many there are; counted without a cap.
+    pub count: u64,
+    /// What the tool does about it.
+    pub action: String,
+    /// The first of them in full.
+    pub kept: Vec<FindingItem>,
+}
+
+/// One finding with its place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FindingItem {
+    /// The page.
+    pub page: Option<u32>,
+    /// The cell on it, from 0.
+    pub cell: Option<u16>,
+    /// "main", "wal frame 7", "journal record 3".
+    pub origin: String,
+    /// The byte within the decoded structure.
+    pub at: u32,
+    /// The value found.
+    pub got: u64,
+    /// The bound it broke.
+    pub want: u64,
+    /// The sentence of the problem table with these values.
+    pub sentence: String,
+    /// A name, a rowid, a value.
+    pub detail: Option<String>,
+}
+
+/// A run of pages with the same role, owner and origin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageRun {
+    /// The first page.
+    pub first: u32,
+    /// How many.
+    pub count: u32,
+    /// What they are: "table-leaf", "index-interior", "overflow", "freelist-leaf", "orphan", ...
+    pub role: String,
+    /// The object that owns them.
+    pub owner: Option<u32>,
+    /// "main", "wal", "journal".
+    pub origin: String,
+    /// Whether a finding names these pages.
+    pub damaged: bool,
+}
+
+/// What `recover` wrote and what it could not.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Recovery {
+    /// The files that were written.
+    pub outputs: Vec<Output>,
+    /// One entry a table with rows.
+    pub tables: Vec<TableRecovery>,
+    /// Objects of the schema that are not in the copy.
+    pub left_out: Vec<LeftOut>,
+    /// What reading the copy back gave; `None` when no copy was written.
+    pub read_back: Option<ReadBack>,
+    /// Files that `--force` moved aside, old path and new path.
+    pub moved_aside: Vec<[String; 2]>,
+}
+
+/// A file that was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Output {
+    /// What it is.
+    pub role: OutputRole,
+    /// Where it is.
+    pub path: String,
+    /// Its size in bytes; 0 for the reports, which cannot know their own.
+    pub bytes: u64,
+    /// Its SHA-256 in hex, `None` for the reports.
+    pub sha256: Option<String>,
+}
+
+/// What an output is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OutputRole {
+    /// The clean copy.
+    Copy,
+    /// `OUT.salvage.db`: what must not stand in the copy, each row with its provenance.
+    Salvage,
+    /// `OUT.finish.sql`: statements to run with the application's own SQLite.
+    FinishSql,
+    /// `OUT.report.json`.
+    ReportJson,
+    /// `OUT.report.html`.
+    ReportHtml,
+}
+
+/// The ledger of one table: rows found = rows written + rows set aside.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TableRecovery {
+    /// Its name; for rows of no known table the name of their salvage table.
+    pub name: String,
+    /// Its id in [`Report::objects`].
+    pub object: Option<u32>,
+    /// Rows that the bytes prove.
+    pub rows_found: u64,
+    /// Rows in the copy.
+    pub rows_written: u64,
+    /// Rows in the salvage database, by reason ("deleted", "partial", "not-null-broken", ...).
+    pub set_aside: BTreeMap<String, u64>,
+    /// Rows known to be gone, covered by a damaged page.
+    pub lost: Vec<Gone>,
+    /// Rows that a witness names and no page holds; they may simply have been deleted.
+    pub unaccounted: Vec<Gone>,
+    /// Values that stand in the copy other than in the evidence, by reason ("unique-value-nulled", "surplus-fields-cut", ...).
+    pub values_changed: BTreeMap<String, u64>,
+    /// What a person should know about this table, most important first.
+    pub notes: Vec<String>,
+}
+
+/// Rows that are not there, as far as something names them.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Gone {
+    /// Inclusive ranges of rowids; empty when they have no rowids or nothing names them.
+    pub rowids: Vec<[i64; 2]>,
+    /// How many, `None` when nothing tells.
+    pub count: Option<u64>,
+    /// What says so: "index orders_by_date", "page header", "fts docsize".
+    pub witness: String,
+    /// The damaged page that held them.
+    pub page: Option<u32>,
+}
+
+/// An object of the schema that is not in the copy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// "table", "index", "view", "trigger".
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// Whether `OUT.finish.sql` holds the statement that makes it.
+    pub in_finish_sql: bool,
+    /// Rows that are therefore not live in the copy.
+    pub rows: u64,
+}
+
+/// What reading the copy back with our own reader gave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadBack {
+    /// Rows that were compared.
+    pub rows_compared: u64,
+    /// Whether all were equal.
+    pub equal: bool,
+}
+
+impl Report {
+    /// An empty report of a verb.
+    #[must_use]
+    pub fn new(verb: Verb) -> Report {
+        Report {
+            format: FORMAT,
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            verb,
+            verdict: Verdict::default(),
+            exit_code: 0,
+            inputs: Vec::new(),
+            snapshot: None,
+            header: Vec::new(),
+            sidecars: Vec::new(),
+            page_size: 0,
+            page_count: 0,
+            pages_by_role: BTreeMap::new(),
+            objects: Vec::new(),
+            findings: Vec::new(),
+            hidden_rows: 0,
+            recovery: None,
+            map: Vec::new(),
+        }
+    }
+
+    /// Puts the findings in order, writes the verdict's sentence where there is none and sets the exit code. The last
+    /// thing a pipeline does.
+    pub fn seal(&mut self) {
+        self.findings.sort_by(|a, b| b.class.cmp(&a.class).then_with(|| a.object.cmp(&b.object)).then_with(|| a.code.cmp(&b.code)));
+        if self.verdict.sentence.is_empty() {
+            self.verdict.sentence = super::sentence::verdict(self);
+        }
+        self.exit_code = self.code();
+    }
+
+    /// The exit code: for `recover` 0 nothing was wrong, 1 damage but every row is live, 2 rows lost, hidden or set
+    /// aside, 3 no copy; for all other verbs 0 healthy, 1 index, search index or housekeeping only, 2 data damaged, 3 no
+    /// database.
+    #[must_use]
+    pub fn code(&self) -> u8 {
+        let by_class = match self.verdict.class {
+            Class::Healthy => 0,
+            Class::Housekeeping | Class::SearchIndexOnly | Class::IndexOnly => 1,
+            Class::Structural => 2,
+            Class::NotADatabase => 3,
+        };
+        if self.verb != Verb::Recover || by_class == 3 {
+            return by_class;
+        }
+        let Some(recovery) = self.recovery.as_ref().filter(|r| r.outputs.iter().any(|o| o.role == OutputRole::Copy)) else { return 3 };
+        if self.hidden_rows > 0 || recovery.loses_rows() {
+            2
+        } else if by_class > 0 || !recovery.left_out.is_empty() {
+            1
+        } else {
+            0
+        }
+    }
+
+    /// Whether the ledger balances: pages = sum over roles (and over the map), and for each table rows found = rows
+    /// written + rows set aside.
+    ///
+    /// # Errors
+    /// The first equation that does not hold, in words.
+    pub fn balance(&self) -> Result<(), String> {
+        let by_role = self.pages_by_role.values().fold(0_u64, |sum, n| sum.saturating_add(*n));
+        if by_role != self.page_count {
+            return Err(format!("{} pages were read, {by_role} have a role", self.page_count));
+        }
+        if !self.map.is_empty() {
+            let mut next = 1_u64;
+            for run in &self.map {
+                if u64::from(run.first) != next || run.count == 0 {
+                    return Err(format!("the page map has a run at page {}, {next} would be next", run.first));
+                }
+                next = next.saturating_add(u64::from(run.count));
+            }
+            if next.saturating_sub(1) != self.page_count {
+                return Err(format!("the page map covers {} of {} pages", next.saturating_sub(1), self.page_count));
+            }
+        }
+        for group in &self.findings {
+            if wide(group.kept.len()) > group.count {
+                return Err(format!("{} findings {} are kept, {} counted", group.kept.len(), group.code, group.count));
+            }
+        }
+        for table in self.recovery.iter().flat_map(|r| &r.tables) {
+            let aside = table.rows_set_aside();
+            if table.rows_found != table.rows_written.saturating_add(aside) {
+                return Err(format!(
+                    "table {:?}: {} rows found, {} written and {aside} set aside",
+                    table.name, table.rows_found, table.rows_written
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The object with this id.
+    #[must_use]
+    pub fn object(&self, id: u32) -> Option<&Object> {
+        self.objects.iter().find(|o| o.id == id)
+    }
+
+    /// The report as JSON, indented, with a line feed at the end.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // Plain data without maps that have non-text keys: serialisation cannot fail.
+        let mut json = serde_json::to_string_pretty(self).unwrap_or_default();
+        json.push('\n');
+        json
+    }
+}
+
+impl Recovery {
+    /// Whether a row is lost, or set aside, or in an object that was left out.
+    #[must_use]
+    pub fn loses_rows(&self) -> bool {
+        self.tables.iter().any(|t| !t.lost.is_empty() || t.rows_set_aside() > 0) || self.left_out.iter().any(|l| l.rows > 0)
+    }
+
+    /// The path of an output.
+    #[must_use]
+    pub fn output(&self, role: OutputRole) -> Option<&Output> {
+        self.outputs.iter().find(|o| o.role == role)
+    }
+}
+
+impl TableRecovery {
+    /// Rows in the salvage database.
+    #[must_use]
+    pub fn rows_set_aside(&self) -> u64 {
+        self.set_aside.values().fold(0, |sum, n| sum.saturating_add(*n))
+    }
+}
