@@ -23,6 +23,7 @@
 pub mod bytes;
 pub mod ctx;
 pub mod error;
+pub mod evidence;
 pub mod finding;
 pub mod format;
 pub mod ids;
