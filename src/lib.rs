@@ -29,3 +29,4 @@ pub mod format;
 pub mod ids;
 pub mod pipeline;
 pub mod report;
+pub mod tree;

@@ -1,0 +1,129 @@
+//! L3: b-trees that may be damaged: the walk, overflow chains, the accounting of a page's bytes.
+//!
+//! A walk reads interior pages only and gives the tree as a sequence of [`Slot`]s in key order: leaves, the entries that
+//! interior pages of an index tree hold between them, and holes where a child is missing. Whoever reads rows then takes
+//! runs of slots, also in parallel, and never descends a tree again.
+
+pub mod accounting;
+pub mod payload;
+pub mod walk;
+
+use crate::evidence::{PageRef, PageSource};
+use crate::finding::{Code, Defect, Origin};
+use crate::format::{Page, Split};
+use crate::ids::{PageNo, idx};
+
+pub use walk::{Claims, Owner, Slot, Tree, TreeKind};
+
+/// The pages of a database with the numbers that reading them needs.
+#[derive(Clone, Copy)]
+pub struct Pages<'a> {
+    source: &'a dyn PageSource,
+    /// The local/overflow split of this usable size.
+    pub split: Split,
+    /// Usable bytes a page.
+    pub usable: u32,
+    count: u32,
+    lock_page: PageNo,
+    /// Page 1 has no database header (a tree page that stands where page 1 should be is read from offset 0).
+    bare_first_page: bool,
+}
+
+impl std::fmt::Debug for Pages<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pages").field("usable", &self.usable).field("count", &self.count).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Pages<'a> {
+    /// The pages of a source with this many reserved bytes a page.
+    #[must_use]
+    pub fn new(source: &'a dyn PageSource, reserved: u8) -> Pages<'a> {
+        let usable = source.page_size().get().saturating_sub(u32::from(reserved)).max(64);
+        Pages {
+            source,
+            split: Split::new(usable),
+            usable,
+            count: source.page_count(),
+            lock_page: source.page_size().lock_byte_page(),
+            bare_first_page: false,
+        }
+    }
+
+    /// The same pages, with page 1 read as a page without database header.
+    #[must_use]
+    pub fn with_bare_first_page(self) -> Pages<'a> {
+        Pages { bare_first_page: true, ..self }
+    }
+
+    /// How many pages there are.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Bytes of a whole page.
+    #[must_use]
+    pub fn page_size(&self) -> u32 {
+        self.source.page_size().get()
+    }
+
+    /// The lock-byte page, which holds no content.
+    #[must_use]
+    pub fn lock_page(&self) -> PageNo {
+        self.lock_page
+    }
+
+    /// The image of a page.
+    #[must_use]
+    #[inline]
+    pub fn image(&self, no: PageNo) -> Option<PageRef<'a>> {
+        self.source.page(no)
+    }
+
+    /// Where the image of a page comes from.
+    #[must_use]
+    pub fn origin(&self, no: PageNo) -> Origin {
+        self.source.page(no).map(|p| p.origin).unwrap_or_default()
+    }
+
+    /// The image of a page up to its usable size; empty when it is not there.
+    #[must_use]
+    #[inline]
+    pub fn usable_bytes(&self, no: PageNo) -> &'a [u8] {
+        match self.source.page(no) {
+            Some(p) => p.bytes.get(..idx(self.usable)).unwrap_or(p.bytes),
+            None => &[],
+        }
+    }
+
+    /// A page number from the evidence as a page that can be read.
+    ///
+    /// # Errors
+    /// The code given when the number leads out of the file or to no page; `lock-byte-page-used`.
+    #[inline]
+    pub fn resolve(&self, raw: u32, code: Code, at: u32) -> Result<PageNo, Defect> {
+        let outside = Defect::new(code, at, u64::from(raw), u64::from(self.count));
+        let no = PageNo::new(raw).ok_or(outside)?;
+        if no.get() > self.count {
+            return Err(outside);
+        }
+        if no == self.lock_page {
+            return Err(Defect::new(Code::LockBytePageUsed, at, u64::from(raw), 0));
+        }
+        Ok(no)
+    }
+
+    /// A b-tree page.
+    ///
+    /// # Errors
+    /// What [`Page::read`] says; `page-cut` when nothing of it is there.
+    #[inline]
+    pub fn page(&self, no: PageNo) -> Result<Page<'a>, Defect> {
+        let bytes = self.source.page(no).map_or(&[][..], |p| p.bytes);
+        if bytes.is_empty() {
+            return Err(Defect::new(Code::PageCut, 0, 0, u64::from(self.usable)));
+        }
+        if self.bare_first_page { Page::read_at(bytes, 0, self.usable) } else { Page::read(bytes, no, self.usable) }
+    }
+}
