@@ -97,8 +97,7 @@ impl PayloadReader {
     #[must_use]
     pub fn surplus(&self, pages: &Pages<'_>) -> Option<Defect> {
         let next = self.behind_chain(pages);
-        (next != 0)
-            .then(|| Defect::new(Code::OverflowTooLong, 0, self.chain.last().map_or(0, |p| u64::from(p.get())), u64::from(next)))
+        (next != 0).then(|| Defect::new(Code::OverflowTooLong, 0, self.chain.last().map_or(0, |p| u64::from(p.get())), u64::from(next)))
     }
 
     /// How many bytes the buffer holds.
