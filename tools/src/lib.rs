@@ -1,0 +1,7 @@
+//! Makers and judges that need real SQLite: healthy databases by recipe, damage by recipe, the corpus, benches.
+//!
+//! The integration tests of the product include some of these files by path, so that both make the same databases.
+
+pub mod dbgen;
+pub mod judge;
+pub mod rng;
