@@ -26,6 +26,7 @@ pub mod error;
 pub mod evidence;
 pub mod finding;
 pub mod format;
+pub mod fts5;
 pub mod ids;
 pub mod pipeline;
 pub mod report;
