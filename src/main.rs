@@ -1,3 +1,9 @@
-//! The command-line front end.
+//! The command-line front end: arguments in, library call, text out.
 
-fn main() {}
+mod cli;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::run(std::env::args_os())
+}

@@ -1,4 +1,23 @@
-//! Rows out of the evidence: the sink that a reading pipeline fills.
+//! Rows out of the evidence: the sink that a reading pipeline fills, and the three formats, none of which loses anything.
+//!
+//! | value | JSON lines | CSV | SQL |
+//! |---|---|---|---|
+//! | NULL | `null` | empty field | `NULL` |
+//! | integer | digits, all 64 bits | digits | digits |
+//! | real | shortest digits that give the same double, always with a point or exponent; `{"real":"inf"}` | the same; `inf` | the same; `9e999` |
+//! | text | string | always quoted | `'...'`; with a NUL or ill-formed: `CAST(x'..' AS TEXT)` |
+//! | ill-formed text | `{"text":"hex of the stored bytes"}`, UTF-16 with `"encoding"` | `t'hex'`, not quoted | see above |
+//! | BLOB | `{"blob":"hex"}` | `x'hex'`, not quoted | `x'hex'` |
+
+mod csv;
+mod json_lines;
+mod literal;
+mod sql;
+
+pub use self::csv::Csv;
+pub use self::json_lines::JsonLines;
+pub use self::literal::sql as sql_literal;
+pub use self::sql::Sql;
 
 use crate::error::Result;
 use crate::format::{Encoding, Value};
@@ -57,4 +76,12 @@ pub trait RowSink {
     /// # Errors
     /// When it cannot be written.
     fn end_table(&mut self) -> Result<()>;
+
+    /// Nothing more follows. Called by the owner of the sink, not by the pipeline that fills it.
+    ///
+    /// # Errors
+    /// When what was buffered cannot be written.
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
 }

@@ -2,8 +2,14 @@
 
 pub mod collect;
 pub mod export;
+pub mod html;
+pub mod human;
 pub mod model;
+pub mod next;
 pub mod page;
+pub mod page_map;
 mod sentence;
+pub mod text;
+pub mod text_page;
 
 pub use model::Report;

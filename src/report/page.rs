@@ -72,3 +72,13 @@ pub struct CellView {
     /// What is wrong with it.
     pub defect: Option<String>,
 }
+
+impl PageView {
+    /// The page as JSON, indented, with a line feed at the end.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut json = serde_json::to_string_pretty(self).unwrap_or_default();
+        json.push('\n');
+        json
+    }
+}

@@ -1,0 +1,89 @@
+//! `rootpage check`: verdict and findings.
+
+use std::path::{Path, PathBuf};
+
+use rootpage::ctx::Ctx;
+use rootpage::error::Error;
+use rootpage::pipeline;
+use rootpage::report::Report;
+use rootpage::report::model::{Class, Verb};
+use rootpage::report::text;
+
+use super::io::{Fail, complain, emit, style};
+use super::options::{Evidence, Running};
+
+/// Say what is damaged and what that means for the data, most severe first
+///
+/// Reads every page of the database (and its -wal and -journal), compares every index with its table, and gives one
+/// verdict. Changes nothing and writes no file.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  rootpage check state.db
+  rootpage check --json state.db | jq .verdict
+  rootpage check backups/*.db        the exit code is that of the worst
+
+Exit codes: 0 healthy, 1 only an index, a search index or bookkeeping, 2 data is
+damaged, 3 not a database, 64 wrong arguments, 74 cannot read, 75 the input
+changed while it was read, 130 cancelled.")]
+pub(super) struct Args {
+    /// The database; a -wal alone is read as one, too
+    #[arg(value_name = "DB", required = true)]
+    db: Vec<PathBuf>,
+    /// Print the report as JSON (RECOVERY.md documents it); one document for each DB
+    #[arg(long)]
+    json: bool,
+    /// Overrule the survey by a page map that `rootpage map` wrote
+    #[arg(long, value_name = "FILE")]
+    map: Option<PathBuf>,
+    #[command(flatten)]
+    evidence: Evidence,
+    #[command(flatten)]
+    running: Running,
+}
+
+impl Args {
+    pub(super) fn run(self) -> Result<u8, Fail> {
+        if self.db.len() > 1 && (self.evidence.names_files() || self.map.is_some()) {
+            return Err(Fail::Usage("--wal, --journal, --shm and --map go with one database; check them one by one".to_owned()));
+        }
+        let ctx = self.running.ctx()?;
+        let mut worst = 0;
+        for (i, db) in self.db.iter().enumerate() {
+            let code = match self.one(db, i > 0, &ctx) {
+                Ok(code) => code,
+                // The other paths still deserve an answer, unless nobody is there to read it.
+                Err(fail @ (Fail::Tool(Error::Cancelled) | Fail::Pipe | Fail::Output(_))) => return Err(fail),
+                Err(fail) => complain(&fail),
+            };
+            worst = worst.max(code);
+        }
+        Ok(worst)
+    }
+
+    fn one(&self, db: &Path, gap: bool, ctx: &Ctx) -> Result<u8, Fail> {
+        let mut inputs = self.evidence.inputs(db);
+        inputs.map.clone_from(&self.map);
+        let report = match pipeline::check(&inputs, &self.running.options(), ctx) {
+            Ok(report) => report,
+            Err(Error::NotADatabase { what, .. }) if self.json => not_a_database(Verb::Check, what),
+            Err(error) => return Err(error.into()),
+        };
+        if self.json {
+            emit(&report.to_json())?;
+        } else {
+            let text = text::render(&report, &style(self.evidence.again()));
+            emit(&if gap { format!("\n{text}") } else { text })?;
+        }
+        Ok(report.exit_code)
+    }
+}
+
+/// The report of a file that is no database, for `--json`.
+pub(super) fn not_a_database(verb: Verb, what: String) -> Report {
+    let mut report = Report::new(verb);
+    report.verdict.class = Class::NotADatabase;
+    report.verdict.sentence = what;
+    report.seal();
+    report
+}

@@ -1,0 +1,84 @@
+//! What to do next: the exact commands, in the order they are to be run.
+
+use super::human::shell;
+use super::model::{Class, Input, InputRole, OutputRole, Report, Verb};
+
+/// A step: a sentence, and commands ready for a POSIX shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// What and why. Made by this module alone, holds no text of the evidence.
+    pub words: String,
+    /// The commands, one a line.
+    pub commands: Vec<String>,
+}
+
+/// The steps that follow a report. `again` holds the options that named the evidence, ready for a shell.
+#[must_use]
+pub fn steps(report: &Report, again: &str) -> Vec<Step> {
+    match report.verb {
+        Verb::Recover => after_recover(report),
+        Verb::Check => after_check(report, again),
+        _ => Vec::new(),
+    }
+}
+
+fn step(words: &str, commands: Vec<String>) -> Step {
+    Step { words: words.to_owned(), commands }
+}
+
+fn main_input(report: &Report) -> Option<&Input> {
+    report.inputs.iter().find(|i| i.role == InputRole::Main).or(report.inputs.first())
+}
+
+fn after_check(report: &Report, again: &str) -> Vec<Step> {
+    let Some(path) = main_input(report).map(|i| i.path.as_str()) else { return Vec::new() };
+    let again = if again.is_empty() { String::new() } else { format!(" {again}") };
+    let recover = format!("rootpage recover {}{again} -o {}", shell(path), shell(&format!("{path}.recovered")));
+    match report.verdict.class {
+        Class::Healthy => Vec::new(),
+        Class::NotADatabase => vec![step("Look for the real file: a backup, or a copy taken while the application was stopped.", vec![])],
+        Class::Housekeeping | Class::SearchIndexOnly | Class::IndexOnly => {
+            vec![step("No row is at stake. Write a clean copy, in which every index is built anew:", vec![recover])]
+        }
+        Class::Structural => vec![step(
+            "Keep this file and its -wal and -journal as they are. Do not open them with SQLite, do not VACUUM. Write a clean copy:",
+            vec![recover],
+        )],
+    }
+}
+
+fn after_recover(report: &Report) -> Vec<Step> {
+    let Some(recovery) = &report.recovery else { return Vec::new() };
+    let (Some(db), Some(out)) = (main_input(report), recovery.output(OutputRole::Copy)) else {
+        return vec![step("No copy was written. Look for a backup, an older copy, or the -wal of the database.", vec![])];
+    };
+    let mut steps = Vec::new();
+    if let Some(finish) = recovery.output(OutputRole::FinishSql) {
+        steps.push(step(
+            "Run the statements that need the application's own collations or functions, with a SQLite that has them loaded:",
+            vec![format!("sqlite3 {} < {}", shell(&out.path), shell(&finish.path))],
+        ));
+    }
+    let (db, out) = (db.path.as_str(), out.path.as_str());
+    let old = format!("{db}.damaged");
+    let mut commands: Vec<String> = ["-wal", "-shm", "-journal"]
+        .iter()
+        .map(|s| {
+            let (from, to) = (shell(&format!("{db}{s}")), shell(&format!("{old}{s}")));
+            format!("[ ! -e {from} ] || mv -n {from} {to}")
+        })
+        .collect();
+    commands.push(format!("mv -n {} {}", shell(db), shell(&old)));
+    commands.push(format!("mv -n {} {}", shell(out), shell(db)));
+    steps.push(step(
+        "Put the copy in place. Stop every program that uses the database first. The old -wal, -shm and -journal must go first: beside the copy SQLite would show old data through them.",
+        commands,
+    ));
+    if let Some(salvage) = recovery.output(OutputRole::Salvage) {
+        steps.push(step(
+            "Rows that were set aside, each with its place and the reason, can be looked at here:",
+            vec![format!("sqlite3 {} .tables", shell(&salvage.path))],
+        ));
+    }
+    steps
+}
