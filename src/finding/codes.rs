@@ -106,6 +106,38 @@ problems! {
     VersionsSayWal "H011" "versions-say-wal" Note
         "the header says WAL mode, no -wal file was given or found" =>
         "the main file alone is read; newer commits may have been in the lost WAL";
+    #[doc = "The page size in the header is one that the format allows, and the pages of the file are of another."]
+    PageSizeDiffers "H012" "page-size-differs" Note
+        "page size {got} is named, the pages fit {want}" =>
+        "the page size that the pages fit is taken";
+    #[doc = "Offset 56 names an encoding in which no schema text of the file is written."]
+    EncodingDiffers "H013" "encoding-differs" Note
+        "the header gives text encoding {got}, the schema is written in {want}" =>
+        "the encoding of the schema text is taken";
+    #[doc = "Cells end where the usable bytes of a page end; that shows how many bytes are reserved, whatever offset 20 says."]
+    ReservedDiffers "H014" "reserved-differs" Note
+        "the header reserves {got} bytes of each page, the pages show {want}" =>
+        "the number that the pages show is taken";
+    #[doc = "Another page, or foreign bytes, were written over the first page. The schema that lay there may survive in a sidecar, in old pages, or not at all."]
+    PageOneReplaced "H015" "page-one-replaced" Note
+        "what stands where page 1 should be begins with byte {got} and is no page 1" =>
+        "it is read as what it is; the schema is looked for elsewhere";
+    #[doc = "A misdirected write: page 1 stands at another place of the file, and something else at its own."]
+    PageOneElsewhere "H016" "page-one-elsewhere" Note
+        "page 1 stands where page {got} should be" =>
+        "it is read from there";
+    #[doc = "Whole pages are missing or inserted at the front: every page number is off by the same amount."]
+    PagesShifted "H017" "pages-shifted" Note
+        "all pages are displaced by {got} pages" =>
+        "every pointer is followed with that displacement";
+    #[doc = "Bytes were lost or inserted near the front, as by a text-mode transfer: no page stands on a page boundary."]
+    BytesShifted "H018" "bytes-shifted" Note
+        "the pages are displaced by {got} bytes" =>
+        "they are read from where they are";
+    #[doc = "Two databases in one file. --offset reads the second."]
+    SecondDatabase "H019" "second-database" Note
+        "another database begins at byte {got}" =>
+        "it is not part of this one; --offset reads it";
     #[doc = "A b-tree page begins with 2, 5, 10 or 13 (section 1.6)."]
     PageKindBad "P001" "page-kind-bad" StopHere
         "page type byte is {got}" =>
