@@ -30,4 +30,5 @@ pub mod fts5;
 pub mod ids;
 pub mod pipeline;
 pub mod report;
+pub mod schema;
 pub mod tree;

@@ -1,0 +1,15 @@
+//! L4: `sqlite_schema` as data: tables, indexes, families, record layouts, expressions.
+//!
+//! Nothing here reads a b-tree; everything is a function over rows that the caller has read.
+
+pub mod catalog;
+pub mod ddl;
+pub mod expr;
+pub mod families;
+pub mod layout;
+mod name;
+
+pub use catalog::{Catalog, CatalogOptions, Object, ObjectKind, SchemaRow};
+pub use families::{Family, FtsModule, FtsPart};
+pub use layout::{IndexLayout, IndexPart, IndexSource, KeyPart, TableLayout};
+pub use name::{Affinity, Collation, Name, StrictType};
