@@ -370,6 +370,86 @@ problems! {
     IndexCountDiffers "I005" "index-count-differs" Note
         "the index has {got} entries, the table gives {want}" =>
         "the index is built anew";
+    #[doc = "The structure record (row 10 of %_data) lists the segments of a search index. Without it every search fails; the text is not touched."]
+    StructureRecordBad "Q001" "structure-record-bad" StopHere
+        "the structure record of a search index holds {got}, the bound is {want}" =>
+        "the index is built anew from its content";
+    #[doc = "Row 10 of %_data is not there."]
+    StructureRecordMissing "Q002" "structure-record-missing" StopHere
+        "a search index has no structure record" =>
+        "the index is built anew from its content";
+    #[doc = "The structure record counts leaves that %_data does not have."]
+    SegmentLeafMissing "Q003" "segment-leaf-missing" SkipItem
+        "leaf {got} of segment {want} is missing" =>
+        "the index is built anew from its content";
+    #[doc = "A leaf holds terms with the rows they occur in."]
+    SegmentLeafBad "Q004" "segment-leaf-bad" SkipItem
+        "a segment leaf holds {got}, the bound is {want}" =>
+        "the rest of the leaf is not read; the index is built anew from its content";
+    #[doc = "Terms ascend within a segment; a search passes over those that do not."]
+    TermOrder "Q005" "term-order" Note
+        "a term on leaf {got} of segment {want} is not above the one before" =>
+        "the index is built anew from its content";
+    #[doc = "%_idx leads a search to the leaf; a wrong row hides terms."]
+    IdxDisagrees "Q006" "idx-disagrees" Note
+        "a row of %_idx leads to leaf {got} of segment {want}, which does not fit" =>
+        "the index is built anew from its content";
+    #[doc = "SQLite's integrity_check and searches pass, but the next segment with this id cannot be written: inserts fail with a constraint error."]
+    IdxStale "Q007" "idx-stale" Note
+        "a row of %_idx names leaf {got} of segment {want}, which the structure record does not list" =>
+        "the index is built anew from its content";
+    #[doc = "A long list of rows has an index of its own."]
+    DoclistIndexBad "Q008" "doclist-index-bad" Note
+        "the doclist index of leaf {got} of segment {want} does not fit its leaves" =>
+        "the index is built anew from its content";
+    #[doc = "%_docsize has a row for each indexed row. The content row was lost, or deleted without its search entry."]
+    DocsizeWithoutRow "Q009" "docsize-without-row" Note
+        "search index row {got} has no content row" =>
+        "it is kept as a witness of a lost or deleted row";
+    #[doc = "A row that search does not know: written while the index was off, or its entry was lost."]
+    RowWithoutDocsize "Q010" "row-without-docsize" Note
+        "content row {got} is not in the search index" =>
+        "the index is built anew from its content";
+    #[doc = "%_docsize counts the tokens of each column."]
+    DocsizeDiffers "Q011" "docsize-differs" Note
+        "the token counts of row {got} differ from its text" =>
+        "the index is built anew from its content";
+    #[doc = "Searches give wrong answers; or, when the index is the older and better witness, a text was changed."]
+    IndexDiffersFromContent "Q012" "index-differs-from-content" Note
+        "the index entries of row {got} differ from its text" =>
+        "the index is built anew from its content";
+    #[doc = "Row 1 of %_data counts rows and tokens; ranking uses it."]
+    AveragesDiffer "Q013" "averages-differ" Note
+        "the averages record counts {got}, the content has {want}" =>
+        "the index is built anew from its content";
+    #[doc = "FTS5 opens versions 4 and 5 only."]
+    FtsVersionBad "Q014" "fts-version-bad" Note
+        "%_config gives format version {got}" =>
+        "the copy has version {want}";
+    #[doc = "The CREATE VIRTUAL TABLE text is not one that FTS5 accepts."]
+    FtsDeclarationBad "Q015" "fts-declaration-bad" SkipItem
+        "the declaration of a search index does not parse" =>
+        "the family goes to the finish script";
+    #[doc = "The application registers the tokenizer; its tokens cannot be computed here."]
+    FtsTokenizerUnknown "Q016" "fts-tokenizer-unknown" Note
+        "a search index uses a tokenizer that is not built into FTS5" =>
+        "the index is copied when it is whole, otherwise it goes to the finish script";
+    #[doc = "Left by an interrupted merge, or by a lost structure record."]
+    FtsDataStray "Q017" "fts-data-stray" Note
+        "row {got} of %_data belongs to no segment" =>
+        "the index is built anew from its content";
+    #[doc = "Deleted rows of contentless_delete tables are kept in a hash."]
+    TombstonesBad "Q018" "tombstones-bad" SkipItem
+        "tombstone page {got} of segment {want} is missing or bad" =>
+        "deleted rows of the segment may show again";
+    #[doc = "Tokens of a row that the content does not have: often the last trace of a lost row, from which its text can be read back."]
+    PostingsWithoutRow "Q019" "postings-without-row" Note
+        "the search index has entries of row {got}, which the content does not have" =>
+        "the text is read back out of the index";
+    #[doc = "Until SQLite 3.5x the trigram tokenizer stopped at the first NUL of a text, newer releases pass over it. The same untouched file is whole for one and malformed for the other."]
+    FtsOlderNulRule "Q020" "fts-older-nul-rule" Note
+        "the index ends texts at their first NUL, as older releases do" =>
+        "the copy is indexed by the newer rule";
     #[doc = "A record begins with the length of its header."]
     HeaderSizeBad "R001" "header-size-bad" SkipItem
         "a record header of {got} bytes is declared, the payload has {want}" =>

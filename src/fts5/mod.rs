@@ -4,8 +4,11 @@
 //! [`segment`].
 
 pub mod config;
+pub mod rebuild;
+pub mod segment;
 pub mod tokenizer;
 mod unicode61_table;
 
 pub use config::{Config, Content, Detail, Settings};
+pub use rebuild::Rebuilder;
 pub use tokenizer::Tokenizer;

@@ -11,4 +11,5 @@
 )]
 
 mod real;
+mod rebuild;
 mod tokenizers;
