@@ -118,7 +118,7 @@ pub fn create(path: &Path, page_size: u32, encoding: &str, auto_vacuum: u32, res
     let con = Connection::open(path)?;
     con.execute_batch(&format!(
         "PRAGMA page_size={page_size}; PRAGMA encoding='{encoding}'; PRAGMA auto_vacuum={auto_vacuum}; PRAGMA journal_mode=MEMORY;
-         PRAGMA synchronous=OFF; PRAGMA secure_delete=OFF;"
+         PRAGMA synchronous=OFF; PRAGMA secure_delete=OFF; PRAGMA foreign_keys=OFF;"
     ))?;
     if reserved > 0 {
         reserve(&con, reserved)?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Result};
 
@@ -43,7 +44,17 @@ pub struct Dump {
 
 /// Opens a database that SQLite may only read.
 pub fn open(path: &Path) -> Result<Connection> {
-    Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+    let con = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    extend(&con)?;
+    Ok(con)
+}
+
+/// Registers what the application of some cases brings along: a collation DE_PHONE (as BINARY, from the end) and a function `half`.
+pub fn extend(con: &Connection) -> Result<()> {
+    con.create_collation("DE_PHONE", |a: &str, b: &str| b.cmp(a))?;
+    con.create_scalar_function("half", 1, FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_UTF8, |ctx| {
+        Ok(ctx.get::<Option<i64>>(0)?.map(|n| n / 2))
+    })
 }
 
 /// An identifier in quotes.
@@ -95,7 +106,7 @@ pub fn rows(con: &Connection, table: &str) -> Result<Vec<Row>> {
     // Names of our own: those of the table may be empty or twice there.
     let columns: Vec<String> = (0..width).map(|n| format!("c{n}")).collect();
     let wanted: Vec<String> = columns.iter().map(|c| format!("{c}, CASE typeof({c}) WHEN 'text' THEN CAST({c} AS BLOB) END")).collect();
-    let inner = format!("SELECT {}* FROM {}", rowid.map(|r| format!("{r}, ")).unwrap_or_default(), quoted(table));
+    let inner = format!("SELECT {}* FROM {} NOT INDEXED", rowid.map(|r| format!("{r}, ")).unwrap_or_default(), quoted(table));
     let mut stmt = con.prepare(&format!("WITH x({}) AS ({inner}) SELECT {} FROM x", columns.join(","), wanted.join(",")))?;
     let mut out = Vec::new();
     let mut found = stmt.query([])?;
