@@ -3,6 +3,7 @@
 mod carve;
 mod check;
 mod completions;
+mod corpus;
 mod explain;
 mod io;
 mod map;
@@ -61,6 +62,8 @@ enum Verb {
     Map(map::Args),
     Page(page::Args),
     Explain(explain::Args),
+    #[command(subcommand)]
+    Corpus(corpus::Args),
     #[command(hide = true)]
     Completions(completions::Completions),
     #[command(hide = true)]
@@ -85,6 +88,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Map(args) => args.run(),
         Verb::Page(args) => args.run(),
         Verb::Explain(args) => args.run(),
+        Verb::Corpus(args) => args.run(),
         Verb::Completions(args) => args.run(Cli::command()),
         Verb::Man(args) => args.run(Cli::command()),
     };

@@ -1,5 +1,7 @@
 //! The library calls behind the verbs: run the layers in order, return a report.
 
+pub mod corpus;
+
 use std::path::{Path, PathBuf};
 
 use crate::ctx::Ctx;

@@ -5,10 +5,11 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
+use rootpage::format::Value;
+use rootpage::pipeline::corpus::{Expect, ExpectTable, row_hash};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+use serde::Deserialize;
 
 use crate::corrupt::{Damage, Evidence, Sight, apply};
 use crate::judge::{self, Cell, Row, Tables};
@@ -107,78 +108,22 @@ pub struct WantedTable {
     pub any: bool,
 }
 
-/// What a report must say, `expect.json`: made from the truth, never from what the product says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Expect {
-    /// From the recipe.
-    pub about: String,
-    /// Arguments behind the database on the command line.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub args: Vec<String>,
-    /// Exit code of check; none: not said.
-    pub check: Option<u8>,
-    /// Exit code of recover; none: not said.
-    pub recover: Option<u8>,
-    /// The verdict in a word; none: not said.
-    pub class: Option<String>,
-    /// Ids of problems that must be among the findings.
-    pub codes: Vec<String>,
-    /// Tables of the copy.
-    pub tables: BTreeMap<String, ExpectTable>,
-    /// Objects that cannot be in the copy.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub left_out: Vec<String>,
-    /// Why the product does not meet this yet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub open: Option<String>,
-}
-
-/// What a table of the copy must hold.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ExpectTable {
-    /// Live rows.
-    pub rows: u64,
-    /// The sum of the row hashes (see [`row_hash`]) in hex; none: not said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hash: Option<String>,
-    /// At least so many rows are in the salvage database.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub aside: Option<u64>,
-}
-
-/// The hash of a row: SHA-256 over "i" and the rowid, where there is one, then over each value its class letter (N I R T B) and
-/// its bytes (numbers as 8 bytes, text and blobs after their length in 8 bytes, all big-endian); the first 8 bytes count.
-pub fn row_hash(row: &Row) -> u64 {
-    let mut h = Sha256::new();
-    if let Some(id) = row.0 {
-        h.update(b"i");
-        h.update(id.to_be_bytes());
-    }
-    for v in &row.1 {
-        match v {
-            Cell::Null => h.update(b"N"),
-            Cell::Int(i) => {
-                h.update(b"I");
-                h.update(i.to_be_bytes());
-            }
-            Cell::Real(bits) => {
-                h.update(b"R");
-                h.update(bits.to_be_bytes());
-            }
-            Cell::Text(b) | Cell::Blob(b) => {
-                h.update(if matches!(v, Cell::Text(_)) { b"T" } else { b"B" });
-                h.update((b.len() as u64).to_be_bytes());
-                h.update(b);
-            }
-        }
-    }
-    let d = h.finalize();
-    u64::from_be_bytes([d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7]])
-}
-
 /// The hash of a table: the sum of its rows, whatever their order.
 pub fn table_hash(rows: &[Row]) -> String {
-    format!("{:016x}", rows.iter().fold(0_u64, |sum, r| sum.wrapping_add(row_hash(r))))
+    format!("{:016x}", rows.iter().fold(0_u64, |sum, r| sum.wrapping_add(row_hash(r.0, &values(&r.1)))))
+}
+
+fn values(cells: &[Cell]) -> Vec<Value<'_>> {
+    cells
+        .iter()
+        .map(|c| match c {
+            Cell::Null => Value::Null,
+            Cell::Int(i) => Value::Int(*i),
+            Cell::Real(bits) => Value::Real(f64::from_bits(*bits)),
+            Cell::Text(b) => Value::Text(b),
+            Cell::Blob(b) => Value::Blob(b),
+        })
+        .collect()
 }
 
 /// Tables that an expectation speaks of: those the user made, and of virtual tables the content.
@@ -384,7 +329,7 @@ fn expectation(recipe: &Recipe, truth: &Tables, touched: &BTreeMap<String, Vec<b
     }
     Ok(Expect {
         about: recipe.about.clone(),
-        args: if recipe.schema.is_some() { vec!["--schema".to_owned(), "schema.sql".to_owned()] } else { vec![] },
+        schema: recipe.schema.as_ref().map(|_| "schema.sql".to_owned()),
         check: want.check,
         recover: want.recover,
         class: want.class.clone(),
