@@ -189,8 +189,11 @@ fn guarded(name: &str, told: &str, data: &[u8], sidecars: &[(String, Vec<u8>)]) 
     })
 }
 
+/// A name, a database, and its sidecars by file name.
+type Subject = (String, Vec<u8>, Vec<(String, Vec<u8>)>);
+
 /// Databases to damage: small ones of every kind, and the corpus.
-fn subjects() -> Vec<(String, Vec<u8>, Vec<(String, Vec<u8>)>)> {
+fn subjects() -> Vec<Subject> {
     let mut out = Vec::new();
     let dir = tempfile::tempdir().unwrap();
     for recipe in dbgen::recipes().into_iter().filter(|r| r.page_size <= 2048 && (r.parts.len() < 6 || r.page_size == 1024)) {
