@@ -20,6 +20,7 @@
 //! | L8 | [`report`] | the report and the ledger |
 //! | -  | [`pipeline`] | the library calls behind the verbs |
 
+pub mod build;
 pub mod bytes;
 pub mod ctx;
 pub mod error;
