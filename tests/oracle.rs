@@ -70,12 +70,29 @@ fn rootpage(args: &[&dyn AsRef<std::ffi::OsStr>]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_rootpage")).args(args).output().expect("the binary runs")
 }
 
+/// The findings of a JSON report in a line each; other output as it is.
+fn findings(stdout: &[u8]) -> String {
+    let Ok(report) = serde_json::from_slice::<serde_json::Value>(stdout) else {
+        return String::from_utf8_lossy(stdout).chars().take(1500).collect();
+    };
+    let mut text = format!("    verdict {}", report["verdict"]["class"]);
+    for group in report["findings"].as_array().into_iter().flatten().take(12) {
+        let first = &group["kept"][0];
+        let _ = write!(
+            text,
+            "\n    {} {} x{} page {} cell {}: {} {}",
+            group["code"], group["object_name"], group["count"], first["page"], first["cell"], first["sentence"], first["detail"]
+        );
+    }
+    text
+}
+
 fn code(out: &Output, want: i32) -> Result<(), String> {
     if out.status.code() == Some(want) {
         return Ok(());
     }
-    let (o, e) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
-    Err(format!("exit {:?}, expected {want}\n{}\n{}", out.status.code(), o.chars().take(1500).collect::<String>(), e.trim()))
+    let e = String::from_utf8_lossy(&out.stderr);
+    Err(format!("exit {:?}, expected {want}\n{}\n{}", out.status.code(), findings(&out.stdout), e.trim()))
 }
 
 fn recovered(db: &Path, dir: &Path, name: &str) -> Result<PathBuf, String> {
