@@ -3,6 +3,7 @@
 //! Knows no file and no tree: shadow-table rows come in, shadow-table rows go out. The layout of the rows is described in
 //! [`segment`].
 
+pub mod check;
 pub mod config;
 pub mod rebuild;
 pub mod segment;

@@ -10,6 +10,7 @@
     clippy::print_stderr
 )]
 
+mod check;
 mod real;
 mod rebuild;
 mod tokenizers;

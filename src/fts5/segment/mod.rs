@@ -31,7 +31,11 @@
 //! from the terms before (empty for the first leaf), and twice the page number, plus 1 if the leaf's last term has a
 //! doclist index.
 
+pub mod cursor;
+pub mod leaf;
+pub mod merged;
 pub mod structure;
+pub mod tombstones;
 pub mod writer;
 
 /// The id of the averages record.
