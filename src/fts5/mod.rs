@@ -9,6 +9,7 @@ pub mod rebuild;
 pub mod segment;
 pub mod tokenizer;
 mod unicode61_table;
+pub mod witness;
 
 pub use config::{Config, Content, Detail, Settings};
 pub use rebuild::Rebuilder;

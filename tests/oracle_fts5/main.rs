@@ -14,3 +14,4 @@ mod check;
 mod real;
 mod rebuild;
 mod tokenizers;
+mod witness;

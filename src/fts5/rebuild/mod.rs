@@ -10,6 +10,7 @@
 mod built;
 mod merge;
 mod postings;
+mod repack;
 mod spool;
 
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ use self::built::Pieces;
 pub use self::built::{Built, DataRows, DocsizeRows, IdxRows};
 use self::merge::Runs;
 use self::postings::Postings;
+pub use self::repack::repack;
 use self::spool::Spool;
 use super::config::{Config, Detail};
 use super::segment::MAIN_INDEX;

@@ -98,13 +98,18 @@ impl Tokenizer {
         matches!(self.base, Base::Trigram(_)) && !self.porter
     }
 
-    /// Whether trigrams fold case; other tokenizers always do.
+    /// Whether a character of a token was the same character in the text, and not one that folds to it. U+FFFD may have been
+    /// any bytes that are no UTF-8.
     #[must_use]
-    pub fn folds_case(&self) -> bool {
-        match &self.base {
-            Base::Trigram(t) => t.folds(),
-            _ => true,
-        }
+    pub fn is_exact(&self, c: u32) -> bool {
+        let alike = |mode| !unicode61::is_folded_to(c, mode);
+        c != 0xfffd
+            && !self.porter
+            && match &self.base {
+                Base::Ascii(_) => !(0x61..=0x7a).contains(&c),
+                Base::Unicode61(t) => alike(t.mode()),
+                Base::Trigram(t) => t.mode().is_none_or(alike),
+            }
     }
 
     /// Whether tokens are stems rather than words.

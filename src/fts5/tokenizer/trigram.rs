@@ -46,8 +46,9 @@ impl Trigram {
         Some(Trigram { fold: folds.then_some(mode), nul: NulRule::default() })
     }
 
-    pub fn folds(&self) -> bool {
-        self.fold.is_some()
+    /// How characters are folded, `None` for not at all.
+    pub fn mode(&self) -> Option<RemoveDiacritics> {
+        self.fold
     }
 
     /// The next character that is not dropped, folded, with its offset; `None` at the end of the text.

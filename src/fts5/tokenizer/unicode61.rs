@@ -57,6 +57,25 @@ pub fn fold(c: u32, mode: RemoveDiacritics) -> u32 {
     table(mode).get(idx(c)).copied().unwrap_or(c)
 }
 
+/// Whether another code point than itself folds to this one, so that it may stand for that.
+#[must_use]
+pub fn is_folded_to(c: u32, mode: RemoveDiacritics) -> bool {
+    static IMAGES: [OnceLock<Vec<u32>>; 3] = [const { OnceLock::new() }; 3];
+    let [not, simple, complex] = &IMAGES;
+    let cell = match mode {
+        RemoveDiacritics::Not => not,
+        RemoveDiacritics::Simple => simple,
+        RemoveDiacritics::Complex => complex,
+    };
+    let images = cell.get_or_init(|| {
+        let mut images: Vec<u32> = (0_u32..).zip(table(mode)).filter(|(c, f)| c != *f).map(|(_, f)| *f).collect();
+        images.sort_unstable();
+        images.dedup();
+        images
+    });
+    images.binary_search(&c).is_ok()
+}
+
 /// A set of code points.
 #[derive(Debug, Clone)]
 struct Set(Vec<u64>);
@@ -146,6 +165,10 @@ impl Unicode61 {
                 self.token.put(c, is);
             }
         }
+    }
+
+    pub fn mode(&self) -> RemoveDiacritics {
+        self.mode
     }
 
     #[inline]
