@@ -86,8 +86,8 @@ pub fn splice(main: &[u8], size: PageSize, shift: i64) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Settles the page count, and what lies behind the last page.
-pub fn settle(main: &[u8], geometry: &mut Geometry, header: Option<&DatabaseHeader>, log: &mut Findings) {
+/// Settles the page count, and what lies behind the last page. `covered`: a sidecar says how many pages there are.
+pub fn settle(main: &[u8], geometry: &mut Geometry, header: Option<&DatabaseHeader>, covered: bool, log: &mut Findings) {
     let size = geometry.page_size;
     let displaced = geometry.byte_shift.saturating_add(i64::from(geometry.page_shift).saturating_mul(i64::from(size.get())));
     let len = u64::try_from(i64::try_from(main.len()).unwrap_or(i64::MAX).saturating_sub(displaced)).unwrap_or(0);
@@ -97,6 +97,11 @@ pub fn settle(main: &[u8], geometry: &mut Geometry, header: Option<&DatabaseHead
     let current = header.is_some_and(DatabaseHeader::page_count_is_current);
     geometry.page_count = whole.saturating_add(u32::from(rest > 0));
 
+    if covered {
+        geometry.decide("page count", geometry.page_count, "the size of the main file; the last commit of the sidecar decides");
+        note_rest(geometry, rest, log);
+        return;
+    }
     let second = (geometry.page_one == PageOne::InPlace && geometry.page_shift == 0 && declared.is_none_or(|n| n != whole || rest > 0))
         .then(|| headers_on_pages(main, size).find(|&at| at > 0).or_else(|| second_off_grid(main, size, declared)))
         .flatten();

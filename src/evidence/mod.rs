@@ -1,12 +1,25 @@
 //! L2: files to page images: the reading pass, fingerprints, sidecars, snapshots, and every version of a page.
+//!
+//! [`Evidence::open`] reads the files of one incident through, [`Evidence::view`] decides geometry and fit and gives the
+//! state that SQLite itself would show as a [`Snapshot`]. What the view hides stays reachable with [`Snapshot::versions`].
 
 mod extent;
+pub mod fit;
+pub mod input;
+pub mod journal;
 pub mod open;
+pub mod overlay;
 mod page_fit;
 pub mod page_one;
 mod reading;
 pub mod source;
+pub mod wal;
 
+pub use fit::{Fit, Verdict};
+pub use input::{At, Evidence, Part, Sources, View};
+pub use journal::{JournalIndex, JournalState};
 pub use open::{Fingerprint, Held, InputFile, OpenOptions};
+pub use overlay::{Snapshot, Version, VersionClass};
 pub use page_one::{Clues, Decision, Geometry, PageOne};
 pub use source::{MainOnly, PageRef, PageSource};
+pub use wal::{Commit, FrameClass, WalIndex};

@@ -198,7 +198,7 @@ pub fn child_hits(bytes: &[u8], start: usize, size: PageSize, reserved: u8, delt
     hits
 }
 
-fn child_fits(bytes: &[u8], parent: PageKind, split: &Split, low: i64, high: i64) -> bool {
+pub fn child_fits(bytes: &[u8], parent: PageKind, split: &Split, low: i64, high: i64) -> bool {
     let Ok(page) = Page::read_at(bytes, 0, split.usable()) else { return false };
     if page.kind.is_table() != parent.is_table() || page.cell_count == 0 || !closes(bytes, 0, split.usable()) {
         return false;

@@ -178,7 +178,9 @@ pub fn reconcile(clues: &Clues<'_>, log: &mut Findings) -> Option<Geometry> {
     let header = settle_header(clues, &mut geometry, log);
     settle_reserved(&mut geometry, header.as_ref(), log);
     settle_encoding(clues, &mut geometry, header.as_ref(), log);
-    extent::settle(main, &mut geometry, header.as_ref(), log);
+    // Under a log or a rolled back journal the header in force is not the main file's, and the commit gives the page count.
+    let covered = clues.wal_page_size.is_some() || clues.journal_is_hot;
+    extent::settle(main, &mut geometry, header.as_ref().filter(|_| !covered), covered, log);
     geometry.header = header;
     Some(geometry)
 }
@@ -304,7 +306,7 @@ fn find_page_one(clues: &Clues<'_>, geometry: &mut Geometry, log: &mut Findings)
     let pages: Vec<usize> = extent::headers_on_pages(main, size).filter(|&at| at > 0).take(2).collect();
     let hits = |delta: i64| page_fit::child_hits(main, 0, size, geometry.reserved, delta);
     let straight = hits(0);
-    let moved = [-1_i64, 1, -2, 2].into_iter().map(|d| (d, hits(d))).max_by_key(|&(d, n)| (n, -d.abs()));
+    let moved = [-1_i64, 1, -2, 2].into_iter().map(|d| (d, hits(d))).max_by_key(|&(d, n)| (n, std::cmp::Reverse(d.unsigned_abs())));
     let clearly = |n: u32| n >= 2 && n > straight.saturating_mul(2);
     let by_header = pages.first().and_then(|&at| i64::try_from(at.checked_div(size.len())?).ok());
     if let Some(delta) = by_header.filter(|&d| clearly(hits(d))) {

@@ -138,6 +138,94 @@ problems! {
     SecondDatabase "H019" "second-database" Note
         "another database begins at byte {got}" =>
         "it is not part of this one; --offset reads it";
+    #[doc = "A WAL begins with 0x377f0682 or 0x377f0683, version 3007000 and a page size (file format document, section 4.1). SQLite silently ignores a log whose header is none."]
+    WalHeaderBad "W001" "wal-header-bad" StopHere
+        "the WAL has no header that SQLite accepts (first word {got}, {want} would be one)" =>
+        "SQLite would ignore the log, so the default view does; its frames are read as history";
+    #[doc = "The header of a WAL carries a checksum over its first 24 bytes."]
+    WalHeaderChecksum "W002" "wal-header-checksum" StopHere
+        "the checksum of the WAL header is {got}, its bytes give {want}" =>
+        "SQLite would ignore the log, so the default view does; its frames are read as history";
+    #[doc = "The log belongs to a database of another page size."]
+    WalPageSizeDiffers "W003" "wal-page-size-differs" Note
+        "the WAL has pages of {got} bytes, the main file of {want}" =>
+        "the log is taken for another database's unless the main file's pages fit its size";
+    #[doc = "Each frame carries the running checksum of all frames before it. SQLite reads the log up to the last commit before the first frame that breaks the chain."]
+    FrameChecksum "W004" "frame-checksum" StopHere
+        "the checksum chain breaks at frame {got}; {want} frames before it hold" =>
+        "the default view ends at the last commit before it; later frames are history";
+    #[doc = "After a checkpoint the log is written from its start again under new salts; what was there before remains behind the new frames."]
+    FrameOlder "W005" "frame-of-older-generation" Note
+        "{got} frames from frame {want} on carry the salts of an earlier generation of the log" =>
+        "they are history, not part of the default view";
+    #[doc = "A frame names page 0, or one that the database of its commit does not have."]
+    FramePageOutside "W006" "frame-page-outside" SkipItem
+        "a frame holds page {got}, the database has {want}" =>
+        "the frame is not part of the view";
+    #[doc = "A transaction that was cut off, rolled back, or was still running when the copy was taken."]
+    FramesUncommitted "W007" "frames-after-last-commit" Note
+        "{got} frames follow the last commit at frame {want}" =>
+        "they are kept as uncommitted versions, not part of the default view";
+    #[doc = "The log ends within a frame."]
+    FrameCut "W008" "frame-cut" StopHere
+        "the last frame has {got} of {want} bytes" =>
+        "it is not part of the view";
+    #[doc = "The log is positively not this database's: its pages contradict those of the main file."]
+    WalForeign "W009" "wal-foreign" Note
+        "the WAL belongs to another database" =>
+        "it is not blended with the main file; SQLite would";
+    #[doc = "Some things speak against the log being this database's, none proves it."]
+    WalUndecided "W010" "wal-fit-undecided" Note
+        "it is not certain that the WAL belongs to this file" =>
+        "it is read as SQLite reads it; both views are counted";
+    #[doc = "A log without its main file, or beside an empty or overwritten one. SQLite would delete it."]
+    WalWithoutMain "W011" "wal-without-main" Note
+        "the WAL holds {got} pages, the main file none of them" =>
+        "the pages of the log are read; SQLite would delete it";
+    #[doc = "Bytes behind the frames that are no frames."]
+    WalJunk "W012" "wal-junk" Note
+        "{got} frames behind the last commit are no frames of any generation" =>
+        "they are ignored";
+    #[doc = "A commit says how many pages the database has."]
+    CommitPagesMissing "W013" "commit-pages-missing" Note
+        "the last commit gives the database {got} pages, files hold {want}" =>
+        "pages above are missing";
+    #[doc = "A rollback journal begins with 0xd9d505f920a163d7. Zeroed, the transaction was finished and the file kept (PERSIST)."]
+    JournalHeaderBad "J001" "journal-header-bad" StopHere
+        "the journal has no header that SQLite accepts (first byte {got})" =>
+        "nothing is rolled back, as SQLite would not; page images in it are history";
+    #[doc = "Each record carries a checksum over its page number's nonce and one byte in two hundred."]
+    JournalChecksum "J002" "journal-record-checksum" StopHere
+        "record {got} has a wrong checksum; {want} records before it hold" =>
+        "the rollback ends there, as in SQLite";
+    #[doc = "The header counts the records that follow."]
+    JournalCountDiffers "J003" "journal-count-differs" Note
+        "the header counts {got} records, the file holds {want}" =>
+        "the smaller number is read";
+    #[doc = "The journal ends within a header or record."]
+    JournalCut "J004" "journal-cut" StopHere
+        "the journal ends after {got} of {want} bytes of a record" =>
+        "the rollback ends there";
+    #[doc = "A commit over several attached databases is decided by a super-journal. Where it is gone, the transaction counts as committed; a copied incident never has it beside it."]
+    SuperJournalAbsent "J005" "super-journal-absent" Note
+        "the journal names a super-journal" =>
+        "it cannot be decided whether the transaction was committed: the state without a rollback is shown, as SQLite would; --super-journal present shows the other";
+    #[doc = "The journal is positively not this database's."]
+    JournalForeign "J006" "journal-foreign" Note
+        "the journal belongs to another database" =>
+        "it is not rolled back; SQLite would";
+    #[doc = "A transaction was interrupted: the journal holds the pages as they were before it."]
+    JournalHot "J007" "journal-hot" Note
+        "a transaction was interrupted; {got} pages are rolled back to {want} pages" =>
+        "the state before it is shown, as SQLite would";
+    #[doc = "The main file is empty and a journal lies beside it. SQLite would delete the journal."]
+    JournalWithoutMain "J008" "journal-without-main" Note
+        "the journal holds {got} pages, the main file none" =>
+        "its page images are read as history";
+    #[doc = "Some things speak against the journal being this database's, none proves it."]
+    JournalUndecided "J009" "journal-fit-undecided" Note
+        "it is not certain that the journal belongs to this file" =>
+        "it is read as SQLite reads it; both views are counted";
     #[doc = "A b-tree page begins with 2, 5, 10 or 13 (section 1.6)."]
     PageKindBad "P001" "page-kind-bad" StopHere
         "page type byte is {got}" =>

@@ -7,10 +7,12 @@
 pub mod cell;
 pub mod freelist;
 pub mod header;
+pub mod journal;
 pub mod page;
 pub mod ptrmap;
 pub mod record;
 pub mod value;
+pub mod wal;
 
 pub use cell::{Cell, Split};
 pub use header::DatabaseHeader;

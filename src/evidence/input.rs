@@ -1,0 +1,392 @@
+//! The files of one incident, opened together, and the state of the database that they show.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::fit::{self, Case, Fit, Verdict};
+use super::journal::{JournalIndex, JournalState};
+use super::open::{InputFile, OpenOptions};
+use super::overlay::{Layers, Snapshot};
+use super::page_fit;
+use super::page_one::{Clues, Geometry, grade, reconcile};
+use super::wal::WalIndex;
+use crate::ctx::Ctx;
+use crate::error::{Error, Result};
+use crate::finding::{Code, Defect, Findings, Origin, Site};
+use crate::format::DatabaseHeader;
+use crate::format::wal::WalHeader;
+use crate::ids::{FrameNo, PageNo, PageSize, narrow, small, wide};
+
+/// Which files are the evidence.
+#[derive(Debug, Clone, Default)]
+pub struct Sources {
+    /// The database file, or a WAL alone.
+    pub db: PathBuf,
+    /// Logs named by the caller; the first is the one that is blended. None: the one beside `db`.
+    pub wal: Vec<PathBuf>,
+    /// The rollback journal named by the caller; none: the one beside `db`.
+    pub journal: Option<PathBuf>,
+    /// The `-shm` named by the caller; none: the one beside `db`.
+    pub shm: Option<PathBuf>,
+    /// Read no WAL.
+    pub no_wal: bool,
+    /// Read no journal.
+    pub no_journal: bool,
+    /// Where the database begins in the file, in bytes.
+    pub offset: u64,
+    /// The state to show; none: the one that SQLite would show.
+    pub at: Option<At>,
+    /// Whether a super-journal that the journal names counts as present.
+    pub super_journal: Option<bool>,
+}
+
+/// A state of the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum At {
+    /// After this commit of the WAL, from 1; 0 is the main file alone.
+    Commit(u32),
+    /// After this frame.
+    Frame(u32),
+}
+
+/// What a file is to the incident.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// The database file.
+    Main,
+    /// A write-ahead log.
+    Wal,
+    /// A rollback journal.
+    Journal,
+    /// The shared-memory index of the log.
+    Shm,
+}
+
+/// The files of one incident, read through.
+#[derive(Debug)]
+pub struct Evidence {
+    sources: Sources,
+    main: Option<InputFile>,
+    wals: Vec<InputFile>,
+    journal: Option<InputFile>,
+    shm: Option<InputFile>,
+}
+
+/// What the files show: the geometry, the indexes of the sidecars, their fit, and one state as pages.
+#[derive(Debug)]
+pub struct View<'a> {
+    /// The geometry of the main file, and the header.
+    pub geometry: Geometry,
+    /// The pages.
+    pub snapshot: Snapshot<'a>,
+    /// The log that was looked at, whether it is blended or not.
+    pub wal: Option<WalIndex<'a>>,
+    /// How the log fits; `None` without a log.
+    pub wal_fit: Option<Fit>,
+    /// The journal that was looked at.
+    pub journal: Option<JournalIndex<'a>>,
+    /// How the journal fits; `None` without one.
+    pub journal_fit: Option<Fit>,
+    /// Whether the journal was rolled back.
+    pub rolled_back: bool,
+    /// The last frame that is blended.
+    pub upto: Option<FrameNo>,
+    /// The main file alone, when the snapshot is not that: for the counts of both views where the fit is undecided.
+    pub main_only: Option<Snapshot<'a>>,
+    /// The state with a rollback that SQLite would skip: a super-journal is named and not known to be there.
+    pub other_rollback: Option<Snapshot<'a>>,
+}
+
+fn beside(db: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(db.as_os_str());
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Opens a sidecar; one that was not named may be absent.
+fn sidecar(named: Option<&PathBuf>, default: PathBuf, ctx: &Ctx, options: &OpenOptions) -> Result<Option<InputFile>> {
+    match named {
+        Some(path) => InputFile::open(path, ctx, options).map(Some),
+        None if default.is_file() => InputFile::open(&default, ctx, options).map(Some),
+        None => Ok(None),
+    }
+}
+
+impl Evidence {
+    /// Opens and reads through all files.
+    ///
+    /// # Errors
+    /// [`Error::Io`] for a file that is named and cannot be read, [`Error::Unstable`], [`Error::Cancelled`].
+    pub fn open(sources: &Sources, ctx: &Ctx, options: &OpenOptions) -> Result<Evidence> {
+        let db = &sources.db;
+        let first = InputFile::open(db, ctx, options)?;
+        let is_wal = WalHeader::read(first.bytes()).is_ok_and(|h| h.order().is_some() && h.page_size().is_some());
+        let named_wal = db.as_os_str().as_encoded_bytes().ends_with(b"-wal") && grade(first.bytes()) < 5 && !first.is_empty();
+        if sources.wal.is_empty() && (is_wal || named_wal) && sources.offset == 0 {
+            let journal = None;
+            return Ok(Evidence { sources: sources.clone(), main: None, wals: vec![first], journal, shm: None });
+        }
+        let mut wals = Vec::new();
+        if !sources.no_wal {
+            for path in &sources.wal {
+                wals.push(InputFile::open(path, ctx, options)?);
+            }
+            if wals.is_empty() {
+                wals.extend(sidecar(None, beside(db, "-wal"), ctx, options)?);
+            }
+        }
+        let journal = if sources.no_journal { None } else { sidecar(sources.journal.as_ref(), beside(db, "-journal"), ctx, options)? };
+        let shm = if sources.no_wal { None } else { sidecar(sources.shm.as_ref(), beside(db, "-shm"), ctx, options)? };
+        Ok(Evidence { sources: sources.clone(), main: Some(first), wals, journal, shm })
+    }
+
+    /// Evidence from bytes that the caller holds: the main file, and a log and a journal where there are any.
+    #[must_use]
+    pub fn from_inputs(sources: Sources, main: Option<InputFile>, wals: Vec<InputFile>, journal: Option<InputFile>) -> Evidence {
+        Evidence { sources, main, wals, journal, shm: None }
+    }
+
+    /// All files with what they are.
+    pub fn inputs(&self) -> impl Iterator<Item = (Part, &InputFile)> {
+        let main = self.main.iter().map(|f| (Part::Main, f));
+        let wals = self.wals.iter().map(|f| (Part::Wal, f));
+        let journal = self.journal.iter().map(|f| (Part::Journal, f));
+        main.chain(wals).chain(journal).chain(self.shm.iter().map(|f| (Part::Shm, f)))
+    }
+
+    /// Reads every file once more; the first that changed, and how.
+    ///
+    /// # Errors
+    /// As [`InputFile::recheck`].
+    pub fn recheck(&self, ctx: &Ctx) -> Result<Option<(PathBuf, String)>> {
+        for (_, file) in self.inputs() {
+            if let Some(what) = file.recheck(ctx)? {
+                return Ok(Some((file.path().to_path_buf(), what)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The bytes of the main file from `offset` on; empty when there is no main file.
+    #[must_use]
+    pub fn main_bytes(&self) -> &[u8] {
+        let bytes = self.main.as_ref().map_or(&[][..], InputFile::bytes);
+        bytes.get(narrow(self.sources.offset)..).unwrap_or_default()
+    }
+
+    /// The bytes of the log that is blended; empty without one.
+    #[must_use]
+    pub fn wal_bytes(&self) -> &[u8] {
+        self.wals.first().map_or(&[][..], InputFile::bytes)
+    }
+
+    /// All logs, in the order given.
+    #[must_use]
+    pub fn logs(&self) -> &[InputFile] {
+        &self.wals
+    }
+
+    /// The shared memory of the log, where it was captured.
+    #[must_use]
+    pub fn shm_bytes(&self) -> Option<&[u8]> {
+        self.shm.as_ref().map(InputFile::bytes)
+    }
+
+    /// The state that [`Sources::at`] asks for, else the one that SQLite would show. `Ok(None)`: no page can be made out.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a commit or frame that the log does not have.
+    pub fn view(&self, log: &mut Findings) -> Result<Option<View<'_>>> {
+        let main = self.main_bytes();
+        let hint = header_size(main).or_else(|| self.voted_size());
+        let wal = WalIndex::read(self.wal_bytes(), hint, log);
+        let journal_bytes = self.journal.as_ref().map_or(&[][..], InputFile::bytes);
+        let journal_hint = hint.or_else(|| wal.as_ref().map(|w| w.page_size));
+        let journal = JournalIndex::read(journal_bytes, journal_hint, main.is_empty(), self.sources.super_journal, log);
+        let wants_rollback = journal.as_ref().is_some_and(|j| j.state == JournalState::Hot);
+
+        let blend = wal.as_ref().is_some_and(|w| w.last_commit().is_some());
+        let mut state = State { main, wal: wal.as_ref(), journal: journal.as_ref(), blend, roll_back: wants_rollback };
+        let mut quiet = Findings::new(0);
+        // The sidecars are judged on the state they would give, one after the other, the journal first as SQLite does.
+        let journal_fit = if wants_rollback { state.judge_journal(&mut quiet) } else { None };
+        note_fit(journal_fit.as_ref(), Code::JournalForeign, Code::JournalUndecided, Origin::Journal { record: 0 }, log);
+        state.roll_back = wants_rollback && journal_fit.as_ref().is_none_or(|f| f.verdict != Verdict::Foreign);
+        let wal_fit = if blend { state.judge_wal(&mut quiet, log) } else { None };
+        note_fit(wal_fit.as_ref(), Code::WalForeign, Code::WalUndecided, Origin::Wal { frame: FrameNo(0) }, log);
+        state.blend = blend && wal_fit.as_ref().is_none_or(|f| f.verdict != Verdict::Foreign);
+
+        let (upto, pages) = self.target(state.wal.filter(|_| state.blend))?;
+        state.blend = upto.is_some();
+        let Some(geometry) = reconcile(&state.clues(upto), log) else { return Ok(None) };
+        self.note_holes(&geometry, log);
+        if let (Some(w), true) = (&wal, main.is_empty()) {
+            log.add(Defect::new(Code::WalWithoutMain, 0, wide(w.frames.len()), 0), Site::default());
+        }
+        let says_wal = DatabaseHeader::read(main).is_ok_and(|h| h.magic_ok() && h.read_version == 2);
+        if says_wal && self.wals.is_empty() && !self.sources.no_wal {
+            log.add(Defect::new(Code::VersionsSayWal, 18, 2, 1), Site::default());
+        }
+        let layers = Layers { journal: journal.as_ref(), roll_back: state.roll_back, wal: wal.as_ref(), upto, pages };
+        let snapshot = Snapshot::new(main, &geometry, &layers);
+        if upto.is_some() && crate::evidence::PageSource::page_count(&snapshot) < pages {
+            let have = crate::evidence::PageSource::page_count(&snapshot);
+            log.add(Defect::new(Code::CommitPagesMissing, 4, u64::from(pages), u64::from(have)), Site::default());
+        }
+        let undecided = |f: &Option<Fit>| f.as_ref().is_some_and(|f| f.verdict == Verdict::Undecided);
+        let main_only = (undecided(&wal_fit) || undecided(&journal_fit)).then(|| Snapshot::new(main, &geometry, &Layers::default()));
+        let skipped = journal.as_ref().is_some_and(|j| j.state == JournalState::Undecided) && self.sources.super_journal.is_none();
+        let other_rollback = skipped.then(|| Snapshot::new(main, &geometry, &Layers { roll_back: true, ..layers }));
+        let rolled_back = state.roll_back;
+        Ok(Some(View { geometry, snapshot, wal, wal_fit, journal, journal_fit, rolled_back, upto, main_only, other_rollback }))
+    }
+
+    /// A page size that the main file's pages vote for when its header names none.
+    fn voted_size(&self) -> Option<PageSize> {
+        let main = self.main_bytes();
+        reconcile(&Clues { main, ..Clues::default() }, &mut Findings::new(0)).map(|g| g.page_size)
+    }
+
+    /// The last frame of the state asked for, and the pages of the database after it.
+    fn target(&self, wal: Option<&WalIndex<'_>>) -> Result<(Option<FrameNo>, u32)> {
+        let last = wal.and_then(WalIndex::last_commit);
+        let usage = |what: String| Err(Error::Usage { what });
+        match (&self.sources.at, wal) {
+            (None, _) => Ok(last.map_or((None, 0), |c| (Some(c.frame), c.pages))),
+            (Some(At::Commit(0) | At::Frame(0)), _) => Ok((None, 0)),
+            (Some(_), None) => usage("there is no log with commits to choose a state from".to_owned()),
+            (Some(At::Commit(n)), Some(w)) => match w.commits.get(narrow(u64::from(n.saturating_sub(1)))) {
+                Some(c) => Ok((Some(c.frame), c.pages)),
+                None => usage(format!("the log has {} commits, there is no commit {n}", w.commits.len())),
+            },
+            (Some(At::Frame(n)), Some(w)) => {
+                let i = narrow(u64::from(n.saturating_sub(1)));
+                if w.frames.get(i).is_none() {
+                    return usage(format!("the log has {} frames, there is no frame {n}", w.frames.len()));
+                }
+                // Within a transaction its commit gives the number of pages, behind the last commit the highest page does.
+                let next = w.frames.get(i..).unwrap_or_default().iter().find(|f| f.commit != 0).map(|f| f.commit);
+                let highest = w.frames.iter().take(i.saturating_add(1)).map(|f| f.page).max().unwrap_or(0);
+                Ok((Some(FrameNo(*n)), next.unwrap_or(highest.max(last.map_or(0, |c| c.pages)))))
+            }
+        }
+    }
+
+    fn note_holes(&self, geometry: &Geometry, log: &mut Findings) {
+        let Some(main) = &self.main else { return };
+        for hole in main.holes() {
+            let start = hole.start.saturating_sub(self.sources.offset);
+            let len = hole.end.saturating_sub(hole.start);
+            let page = PageNo::new(page_fit::page_at(narrow(start), geometry.page_size));
+            log.add(Defect::new(Code::PageUnreadable, small(narrow(start)), len, 0), Site { page, ..Site::default() });
+        }
+    }
+}
+
+fn header_size(main: &[u8]) -> Option<PageSize> {
+    (grade(main) >= 5).then(|| DatabaseHeader::read(main).ok()?.page_size()).flatten()
+}
+
+fn note_fit(fit: Option<&Fit>, foreign: Code, undecided: Code, origin: Origin, log: &mut Findings) {
+    let Some(fit) = fit else { return };
+    let code = match fit.verdict {
+        Verdict::Same => return,
+        Verdict::Foreign => foreign,
+        Verdict::Undecided => undecided,
+    };
+    log.add_with(Defect::new(code, 0, 0, 0), Site { origin, ..Site::default() }, fit.text());
+}
+
+/// The files, and what is laid over what, while it is being decided.
+#[derive(Debug, Clone, Copy)]
+struct State<'x, 'a> {
+    main: &'a [u8],
+    wal: Option<&'x WalIndex<'a>>,
+    journal: Option<&'x JournalIndex<'a>>,
+    blend: bool,
+    roll_back: bool,
+}
+
+impl<'a> State<'_, 'a> {
+    fn clues(&self, upto: Option<FrameNo>) -> Clues<'a> {
+        let wal = self.wal.filter(|_| self.blend);
+        Clues {
+            main: self.main,
+            wal_page_size: wal.map(|w| w.page_size).or_else(|| self.wal.filter(|_| self.main.is_empty()).map(|w| w.page_size)),
+            wal_page_one: wal.and_then(|w| w.newest(PageNo::ONE, upto?)).map(|(_, image)| image),
+            journal_page_size: self.journal.map(|j| j.page_size),
+            journal_page_one: self.journal.and_then(|j| j.any_image(PageNo::ONE)).map(|(_, image)| image),
+            journal_is_hot: self.roll_back,
+        }
+    }
+
+    fn main_page_one(&self, size: PageSize) -> Option<&'a [u8]> {
+        self.main.get(..size.len())
+    }
+
+    fn judge_journal(&self, quiet: &mut Findings) -> Option<Fit> {
+        let journal = self.journal?;
+        let alone = Clues { wal_page_one: None, wal_page_size: None, ..self.clues(None) };
+        let geometry = reconcile(&alone, quiet)?;
+        if let Some(fit) = self.size_contradicts(journal.page_size, "journal", quiet) {
+            return Some(fit);
+        }
+        let layers = Layers { journal: Some(journal), roll_back: true, ..Layers::default() };
+        let blended = Snapshot::new(self.main, &geometry, &layers);
+        Some(fit::journal(&Case {
+            blended: &blended,
+            main_page_one: self.main_page_one(geometry.page_size),
+            other_page_one: journal.before_image(PageNo::ONE).map(|(_, image)| image),
+            usable: geometry.usable(),
+            other_pages: journal.pages_before,
+            main_pages: geometry.page_size.whole_pages(wide(self.main.len())),
+        }))
+    }
+
+    /// Pages of the main file that clearly are of another size than the sidecar's.
+    fn size_contradicts(&self, size: PageSize, what: &str, quiet: &mut Findings) -> Option<Fit> {
+        let own = reconcile(&Clues { main: self.main, ..Clues::default() }, quiet)?;
+        if own.page_size == size {
+            return None;
+        }
+        let vote = page_fit::vote(self.main, 0, own.page_size, own.reserved, grade(self.main) >= 5);
+        let theirs = page_fit::vote(self.main, 0, size, own.reserved, grade(self.main) >= 5);
+        // One page that closes exactly is proof enough of its size, as long as none closes at the other.
+        (vote.full > 0 && vote.full > theirs.full).then(|| Fit {
+            verdict: Verdict::Foreign,
+            reasons: vec![format!(
+                "the {what} has pages of {} bytes, {} pages of the main file close at {}",
+                size.get(),
+                vote.full,
+                own.page_size.get()
+            )],
+        })
+    }
+
+    fn judge_wal(&self, quiet: &mut Findings, log: &mut Findings) -> Option<Fit> {
+        let wal = self.wal?;
+        let commit = wal.last_commit()?;
+        if self.main.is_empty() {
+            return None;
+        }
+        if let Some(fit) = self.size_contradicts(wal.page_size, "WAL", quiet) {
+            let own = header_size(self.main).map_or(0, PageSize::get);
+            log.add(Defect::new(Code::WalPageSizeDiffers, 8, u64::from(wal.page_size.get()), u64::from(own)), Site::default());
+            return Some(fit);
+        }
+        let geometry = reconcile(&self.clues(Some(commit.frame)), quiet)?;
+        let layers =
+            Layers { journal: self.journal, roll_back: self.roll_back, wal: Some(wal), upto: Some(commit.frame), pages: commit.pages };
+        let blended = Snapshot::new(self.main, &geometry, &layers);
+        let oldest = wal.frames.iter().take(narrow(u64::from(commit.frame.0))).position(|f| f.page == 1);
+        Some(fit::wal(&Case {
+            blended: &blended,
+            main_page_one: self.main_page_one(geometry.page_size),
+            other_page_one: oldest.and_then(|i| wal.frame_at(i)).map(|f| f.image),
+            usable: geometry.usable(),
+            other_pages: commit.pages,
+            main_pages: geometry.page_size.whole_pages(wide(self.main.len())),
+        }))
+    }
+}
