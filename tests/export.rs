@@ -6,8 +6,7 @@ use rootpage::report::export::{ColumnInfo, Csv, JsonLines, RowSink, RowView, Sql
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
-const REALS: [f64; 12] =
-    [0.0, -0.0, 1.0, -1.5, 0.1, 1e16, 1e300, 5e-324, f64::MAX, f64::MIN_POSITIVE, f64::INFINITY, f64::NEG_INFINITY];
+const REALS: [f64; 12] = [0.0, -0.0, 1.0, -1.5, 0.1, 1e16, 1e300, 5e-324, f64::MAX, f64::MIN_POSITIVE, f64::INFINITY, f64::NEG_INFINITY];
 
 fn column(name: &str) -> ColumnInfo {
     ColumnInfo { name: name.to_owned(), ..ColumnInfo::default() }
@@ -41,7 +40,20 @@ fn values(encoding: Encoding) -> Vec<Value<'static>> {
         all.push(Value::Real(f64::from(u32::try_from(seed >> 32).unwrap()) / 1e3));
         all.push(Value::Real(f64::from(u32::try_from(seed >> 32).unwrap()) * 1e-9 + 1.7e9));
     }
-    for text in ["", "a", "it's", "NULL", "12", "x'00'", "line\r\nbreak", "nul\0inside", "größe 日本 🦀", "\u{feff}bom", "\"quoted\",comma", " pad "] {
+    for text in [
+        "",
+        "a",
+        "it's",
+        "NULL",
+        "12",
+        "x'00'",
+        "line\r\nbreak",
+        "nul\0inside",
+        "größe 日本 🦀",
+        "\u{feff}bom",
+        "\"quoted\",comma",
+        " pad ",
+    ] {
         all.push(Value::Text(leak(encoding.from_utf8(text.as_bytes()).into_owned())));
     }
     match encoding {

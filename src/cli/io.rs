@@ -188,9 +188,9 @@ impl Drop for Bar {
     }
 }
 
-/// The unit is the last word of the phase's name: "hash bytes", "survey pages", "write rows".
+/// Phases that read or write files count bytes, all others what they name.
 fn bar_style(name: &str, bounded: bool) -> ProgressStyle {
-    let in_bytes = name.ends_with("bytes");
+    let in_bytes = ["reading", "checking the input", "hashing", "copying"].iter().any(|p| name.starts_with(p));
     let template = match (bounded, in_bytes) {
         (true, true) => "{msg:24} [{bar:30}] {bytes}/{total_bytes} {binary_bytes_per_sec} {eta}",
         (true, false) => "{msg:24} [{bar:30}] {human_pos}/{human_len} {per_sec:.0} {eta}",

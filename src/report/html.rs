@@ -1,12 +1,304 @@
-//! The report as one self-contained page.
+//! The report as one self-contained page: no network, no clock, everything from the evidence escaped.
+#![expect(clippy::arithmetic_side_effects, reason = "counts of lines and palette entries that this module made itself")]
 
-use super::model::Report;
+mod picture;
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+
+use super::human::{bytes, count, counted, escape};
+use super::model::{Access, Class, OutputRole, Report, Status, TableRecovery, Verb};
+use super::next::{self, Step};
+use super::phrases;
 use crate::error::{Error, Result};
+use crate::ids::wide;
 
-/// The page map alone.
+/// Findings of one group that the page shows; all are counted.
+const ITEMS: usize = 20;
+/// Objects that a page lists one by one; a schema may have a hundred thousand, and a person reads the first.
+const OBJECTS: usize = 2_000;
+/// Objects with findings that stand open when the page is opened.
+const OPEN: usize = 3;
+
+#[derive(Template)]
+#[template(path = "report.html", escape = "html")]
+struct Page {
+    title: String,
+    kicker: &'static str,
+    class: &'static str,
+    class_words: &'static str,
+    sentence: String,
+    summary: Vec<String>,
+    loss_head: [&'static str; 6],
+    losses: Vec<Loss>,
+    after_losses: Vec<String>,
+    left_out: Vec<String>,
+    steps: Vec<Step>,
+    has_map: bool,
+    map_words: String,
+    roles: Vec<picture::RoleView>,
+    damaged_pages: u64,
+    damaged_words: String,
+    page_count: u64,
+    sidecars: Vec<SidecarView>,
+    findings_count: String,
+    findings: Vec<ObjectView>,
+    header: Vec<HeaderView>,
+    objects: Vec<Row>,
+    files: Vec<FileView>,
+    footer: String,
+    css: &'static str,
+    palette_css: String,
+    js: &'static str,
+    data: String,
+}
+
+struct Loss {
+    cells: [String; 6],
+    lines: Vec<String>,
+}
+
+struct SidecarView {
+    head: String,
+    lines: Vec<String>,
+}
+
+struct ObjectView {
+    class: &'static str,
+    class_words: &'static str,
+    title: String,
+    count: String,
+    open: bool,
+    groups: Vec<GroupView>,
+}
+
+struct GroupView {
+    class: &'static str,
+    code: String,
+    name: String,
+    times: String,
+    items: Vec<String>,
+    more: u64,
+    more_words: String,
+    action: String,
+}
+
+struct HeaderView {
+    field: String,
+    value: String,
+    evidence: String,
+    overruled: bool,
+}
+
+struct Row {
+    name: String,
+    status: &'static str,
+    class: &'static str,
+    root: String,
+    pages: String,
+    rows: String,
+    findings: String,
+}
+
+struct FileView {
+    path: String,
+    role: &'static str,
+    bytes: String,
+    hash: String,
+    lines: Vec<String>,
+}
+
+/// The whole report. `again` holds the options that named the evidence, ready for a shell.
 ///
 /// # Errors
-/// None in practice: writing to memory.
-pub fn map(_report: &Report) -> Result<String> {
-    Err(Error::Usage { what: "not built yet".to_owned() })
+/// None in practice: the page is written to memory.
+pub fn report(report: &Report, again: &str) -> Result<String> {
+    render(report, again)
+}
+
+/// The page map alone: verdict, map, findings and files of a report whose map is filled.
+///
+/// # Errors
+/// None in practice: the page is written to memory.
+pub fn map(report: &Report) -> Result<String> {
+    render(report, "")
+}
+
+fn render(report: &Report, again: &str) -> Result<String> {
+    let recovery = report.recovery.as_ref();
+    let touched: Vec<&TableRecovery> = recovery.iter().flat_map(|r| &r.tables).filter(|t| phrases::is_touched(t)).collect();
+    let mut summary: Vec<String> = recovery.map(phrases::ledger).into_iter().collect();
+    if let Some(snapshot) = &report.snapshot {
+        summary.push(format!("Read as of: {}.", escape(snapshot)));
+    }
+    let picture = picture::Picture::new(report);
+    let all = report.findings.iter().fold(0_u64, |sum, g| sum.saturating_add(g.count));
+    let page = Page {
+        title: phrases::main_path(report).map_or_else(|| "no input".to_owned(), |p| escape(file_name(p))),
+        kicker: match report.verb {
+            Verb::Recover => "SQLite recovery report",
+            Verb::Map => "SQLite page map",
+            _ => "SQLite damage report",
+        },
+        class: tone(report.verdict.class),
+        class_words: class_words(report.verdict.class),
+        sentence: escape(&report.verdict.sentence),
+        summary,
+        loss_head: phrases::LOSS_HEAD,
+        losses: touched.iter().map(|t| Loss { cells: phrases::loss_row(t), lines: phrases::loss_lines(t, ITEMS) }).collect(),
+        after_losses: recovery
+            .filter(|r| r.output(OutputRole::Copy).is_some())
+            .and_then(phrases::whole_tables)
+            .into_iter()
+            .chain(phrases::hidden(report))
+            .collect(),
+        left_out: recovery.iter().flat_map(|r| &r.left_out).map(phrases::left_out).collect(),
+        steps: next::steps(report, again),
+        has_map: !report.map.is_empty(),
+        map_words: format!("{} of {}.", counted(report.page_count, "page"), bytes(u64::from(report.page_size))),
+        damaged_pages: picture.damaged,
+        damaged_words: count(picture.damaged),
+        page_count: report.page_count,
+        roles: picture.roles,
+        sidecars: report
+            .sidecars
+            .iter()
+            .map(|s| SidecarView { head: phrases::sidecar(s), lines: s.views.iter().map(phrases::view).collect() })
+            .collect(),
+        findings_count: count(all),
+        findings: findings(report),
+        header: report
+            .header
+            .iter()
+            .map(|h| HeaderView { field: escape(&h.field), value: escape(&h.value), evidence: escape(&h.evidence), overruled: h.overruled })
+            .collect(),
+        objects: objects(report),
+        files: files(report),
+        footer: format!(
+            "rootpage {}, report format {}, exit code {}. The evidence was opened read-only.",
+            report.tool_version, report.format, report.exit_code
+        ),
+        css: include_str!("html/report.css"),
+        palette_css: picture.css,
+        js: include_str!("html/report.js"),
+        data: picture.data,
+    };
+    page.render().map_err(|e| Error::Limit { what: format!("the HTML report cannot be rendered: {e}") })
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().filter(|n| !n.is_empty()).unwrap_or(path)
+}
+
+const fn tone(class: Class) -> &'static str {
+    match class {
+        Class::Healthy => "good",
+        Class::Housekeeping | Class::SearchIndexOnly | Class::IndexOnly => "warn",
+        Class::Structural | Class::NotADatabase => "bad",
+    }
+}
+
+const fn class_words(class: Class) -> &'static str {
+    match class {
+        Class::Healthy => "Healthy",
+        Class::Housekeeping => "Housekeeping only",
+        Class::SearchIndexOnly => "Search index only",
+        Class::IndexOnly => "Index only",
+        Class::Structural => "Data damaged",
+        Class::NotADatabase => "Not a database",
+    }
+}
+
+fn findings(report: &Report) -> Vec<ObjectView> {
+    let mut by_object: BTreeMap<Option<u32>, Vec<&super::model::FindingGroup>> = BTreeMap::new();
+    for group in &report.findings {
+        by_object.entry(group.object).or_default().push(group);
+    }
+    let worst = |groups: &[&super::model::FindingGroup]| groups.iter().map(|g| g.class).max().unwrap_or_default();
+    let mut order: Vec<_> = by_object.into_iter().collect();
+    order.sort_by(|a, b| worst(&b.1).cmp(&worst(&a.1)).then(a.0.cmp(&b.0)));
+    order
+        .iter()
+        .take(OBJECTS)
+        .enumerate()
+        .map(|(i, (object, groups))| {
+            let class = worst(groups);
+            ObjectView {
+                class: if class == Class::Healthy { "dim" } else { tone(class) },
+                class_words: if class == Class::Healthy { "note" } else { class.word() },
+                title: phrases::object(report, *object, groups.first().copied()),
+                count: count(groups.iter().fold(0_u64, |sum, g| sum.saturating_add(g.count))),
+                open: i < OPEN && class > Class::Housekeeping,
+                groups: groups
+                    .iter()
+                    .map(|g| {
+                        let more = g.count.saturating_sub(wide(g.kept.len().min(ITEMS)));
+                        GroupView {
+                            class: if g.class == Class::Healthy { "dim" } else { tone(g.class) },
+                            code: escape(&g.code),
+                            name: escape(&g.name),
+                            times: phrases::times(g.count),
+                            items: g.kept.iter().take(ITEMS).map(phrases::finding).collect(),
+                            more,
+                            more_words: count(more),
+                            action: escape(&g.action),
+                        }
+                    })
+                    .collect(),
+            }
+        })
+        .collect()
+}
+
+fn objects(report: &Report) -> Vec<Row> {
+    report
+        .objects
+        .iter()
+        .take(OBJECTS)
+        .map(|o| Row {
+            name: format!("{} {}", escape(&o.kind), escape(&o.name)),
+            status: match o.status {
+                Status::Whole => "whole",
+                Status::Damaged => "damaged",
+                Status::Missing => "missing",
+            },
+            class: if o.status == Status::Whole { "dim" } else { "bad" },
+            root: o.root.map(|n| n.to_string()).unwrap_or_default(),
+            pages: count(o.pages),
+            rows: o.rows.map(count).unwrap_or_default(),
+            findings: count(o.findings),
+        })
+        .collect()
+}
+
+fn files(report: &Report) -> Vec<FileView> {
+    let inputs = report.inputs.iter().map(|i| {
+        let mut lines = Vec::new();
+        match &i.sha256_after {
+            Some(after) if Some(after) == i.sha256_before.as_ref() => lines.push("unchanged after the run".to_owned()),
+            Some(_) => lines.push("CHANGED while it was read".to_owned()),
+            None => {}
+        }
+        if i.access == Access::Snapshot {
+            lines.push("read as a snapshot".to_owned());
+        }
+        lines.extend(i.unreadable.iter().take(ITEMS).map(|[a, b]| format!("not readable: bytes {} to {}", count(*a), count(*b))));
+        let hash = i.sha256_before.clone().unwrap_or_else(|| "not taken".to_owned());
+        FileView { path: escape(&i.path), role: phrases::input_role(i.role), bytes: bytes(i.bytes), hash, lines }
+    });
+    let outputs = report.recovery.iter().flat_map(|r| &r.outputs).map(|o| FileView {
+        path: escape(&o.path),
+        role: match o.role {
+            OutputRole::Copy => "clean copy",
+            OutputRole::Salvage => "salvage database",
+            OutputRole::FinishSql => "statements to finish with",
+            OutputRole::ReportJson => "report, JSON",
+            OutputRole::ReportHtml => "report, HTML",
+        },
+        bytes: if o.bytes > 0 { bytes(o.bytes) } else { String::new() },
+        hash: o.sha256.clone().unwrap_or_default(),
+        lines: Vec::new(),
+    });
+    inputs.chain(outputs).collect()
 }

@@ -8,6 +8,7 @@ pub mod model;
 pub mod next;
 pub mod page;
 pub mod page_map;
+mod phrases;
 mod sentence;
 pub mod text;
 pub mod text_page;

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::human::{bytes, count, counted, escape, ranges, wrap};
-use super::model::{Access, Class, FindingGroup, Fit, InputRole, OutputRole, Recovery, Report, Status, TableRecovery};
-use super::next;
+use super::human::{bytes, count, counted, escape, wrap};
+use super::model::{Access, Class, FindingGroup, OutputRole, Recovery, Report, Status, TableRecovery};
+use super::{next, phrases};
 use crate::ids::wide;
 
 /// How the text is laid out.
@@ -89,7 +89,7 @@ impl Sheet<'_> {
             Class::Housekeeping | Class::SearchIndexOnly | Class::IndexOnly => "1;33",
             Class::Structural | Class::NotADatabase => "1;31",
         };
-        let name = main_path(report).map(|p| format!("{}: ", escape(p))).unwrap_or_default();
+        let name = phrases::main_path(report).map(|p| format!("{}: ", escape(p))).unwrap_or_default();
         let width = self.style.width.max(20);
         for (i, line) in wrap(&format!("{name}{}", escape(&report.verdict.sentence)), width).iter().enumerate() {
             // Only the sentence is coloured, and only where it begins: the path keeps the terminal's own colour.
@@ -105,108 +105,37 @@ impl Sheet<'_> {
     }
 
     fn recovery(&mut self, report: &Report, recovery: &Recovery) {
-        let Some(copy) = recovery.output(OutputRole::Copy) else {
-            self.paragraph("", 0, "No copy was written: nothing could be recovered.");
-            return;
-        };
-        let (found, written) = recovery.tables.iter().fold((0_u64, 0_u64), |(f, w), t| (f + t.rows_found, w + t.rows_written));
-        let aside: u64 = recovery.tables.iter().map(TableRecovery::rows_set_aside).sum();
-        let mut told = format!("{} found, {} written to {}", counted(found, "row"), count(written), escape(&copy.path));
-        if aside > 0 {
-            told.push_str(&format!(", {} set aside", count(aside)));
+        self.paragraph("", 0, &phrases::ledger(recovery));
+        if recovery.output(OutputRole::Copy).is_some() {
+            self.losses(report, recovery);
         }
-        told.push('.');
-        match &recovery.read_back {
-            Some(r) if r.equal => told.push_str(&format!(" The copy was read back: all {} are equal.", counted(r.rows_compared, "row"))),
-            Some(r) => told.push_str(&format!(" The copy was read back and DIFFERS ({}): do not use it.", counted(r.rows_compared, "row"))),
-            None => {}
-        }
-        self.paragraph("", 0, &told);
-        self.losses(report, recovery);
     }
 
     fn losses(&mut self, report: &Report, recovery: &Recovery) {
-        let touched: Vec<&TableRecovery> = recovery.tables.iter().filter(|t| is_touched(t)).collect();
+        let touched: Vec<&TableRecovery> = recovery.tables.iter().filter(|t| phrases::is_touched(t)).collect();
         if !touched.is_empty() {
             self.heading("Losses by table");
-            let head = ["table", "found", "in the copy", "set aside", "lost", "unaccounted"].map(str::to_owned);
-            let mut rows = vec![head];
-            for t in &touched {
-                rows.push([
-                    escape(&t.name),
-                    count(t.rows_found),
-                    count(t.rows_written),
-                    count(t.rows_set_aside()),
-                    gone(&t.lost),
-                    gone(&t.unaccounted),
-                ]);
-            }
+            let mut rows = vec![phrases::LOSS_HEAD.map(str::to_owned)];
+            rows.extend(touched.iter().map(|t| phrases::loss_row(t)));
             self.columns(&rows);
             for t in &touched {
-                self.loss_details(t);
+                let name = escape(&t.name);
+                for line in phrases::loss_lines(t, self.style.items.max(1)) {
+                    self.paragraph("  ", 4, &format!("{name}: {line}"));
+                }
             }
         }
-        let whole: Vec<&TableRecovery> = recovery.tables.iter().filter(|t| !is_touched(t)).collect();
-        if !whole.is_empty() {
-            let rows: u64 = whole.iter().map(|t| t.rows_written).sum();
-            let others = if touched.is_empty() { "" } else { "other " };
-            let verb = if whole.len() == 1 { "has" } else { "have" };
-            let text =
-                format!("{} {verb} all {} in the copy.", counted(wide(whole.len()), &format!("{others}table")), counted(rows, "row"));
+        for text in phrases::whole_tables(recovery).into_iter().chain(phrases::hidden(report)) {
             self.paragraph("", 0, &text);
-        }
-        if report.hidden_rows > 0 {
-            self.paragraph(
-                "",
-                0,
-                &format!("{} hidden from the default view; see the sidecars below.", be(report.hidden_rows, "committed row")),
-            );
         }
         if !recovery.left_out.is_empty() {
             self.heading("Not in the copy");
             for l in &recovery.left_out {
-                let rows = if l.rows > 0 { format!(" ({})", counted(l.rows, "row")) } else { String::new() };
-                let finish = if l.in_finish_sql { "; its statement is in finish.sql" } else { "" };
-                self.paragraph("  ", 4, &format!("{} {}{rows}: {}{finish}", escape(&l.kind), escape(&l.name), escape(&l.reason)));
+                self.paragraph("  ", 4, &phrases::left_out(l));
             }
         }
         for [from, to] in &recovery.moved_aside {
             self.paragraph("", 0, &format!("Moved aside: {} is now {}.", escape(from), escape(to)));
-        }
-    }
-
-    fn loss_details(&mut self, t: &TableRecovery) {
-        let name = escape(&t.name);
-        for note in &t.notes {
-            self.paragraph("  ", 4, &format!("{name}: {}", escape(note)));
-        }
-        for (reason, n) in &t.set_aside {
-            self.paragraph("  ", 4, &format!("{name}: {} set aside: {}", counted(*n, "row"), escape(reason)));
-        }
-        for (reason, n) in &t.values_changed {
-            self.paragraph("  ", 4, &format!("{name}: {} changed: {}", counted(*n, "value"), escape(reason)));
-        }
-        for (list, word) in [(&t.lost, "lost"), (&t.unaccounted, "unaccounted for")] {
-            for g in list.iter().take(self.style.items.max(1)) {
-                let mut text = match g.count {
-                    Some(n) => format!("{name}: {} {word}", counted(n, "row")),
-                    None => format!("{name}: an unknown number of rows {word}"),
-                };
-                if !g.rowids.is_empty() {
-                    text.push_str(&format!(", rowid {}", ranges(&g.rowids, 8)));
-                }
-                if let Some(page) = g.page {
-                    text.push_str(&format!(", on page {page}"));
-                }
-                if !g.witness.is_empty() {
-                    text.push_str(&format!(" (known from {})", escape(&g.witness)));
-                }
-                self.paragraph("  ", 4, &text);
-            }
-            if list.len() > self.style.items.max(1) {
-                let more = wide(list.len() - self.style.items.max(1));
-                self.paragraph("  ", 4, &format!("{name}: {} more of these in the JSON report", count(more)));
-            }
         }
     }
 
@@ -240,16 +169,9 @@ impl Sheet<'_> {
         }
         self.heading("Sidecars");
         for s in &report.sidecars {
-            let used = if s.blended { "read" } else { "left out" };
-            let fit = match s.fit {
-                Fit::Same => "belongs to this database",
-                Fit::Foreign => "is of another database",
-                Fit::Undecided => "undecided, SQLite's rule is followed",
-            };
-            self.paragraph("  ", 4, &format!("{} {} ({fit}): {}", used, escape(&s.path), escape(&s.reason)));
+            self.paragraph("  ", 4, &phrases::sidecar(s));
             for v in &s.views {
-                let rows = |n: Option<u64>| n.map_or("no such table".to_owned(), |n| counted(n, "row"));
-                self.paragraph("    ", 6, &format!("{}: {} with it, {} without", escape(&v.table), rows(v.with), rows(v.without)));
+                self.paragraph("    ", 6, &phrases::view(v));
             }
         }
     }
@@ -294,7 +216,7 @@ impl Sheet<'_> {
         let all: u64 = report.findings.iter().fold(0, |sum, g| sum.saturating_add(g.count));
         self.heading(&format!("Findings ({})", count(all)));
         for (_, object) in order {
-            let title = object_title(report, object, by_object.get(&object).and_then(|g| g.first()).copied());
+            let title = phrases::object(report, object, by_object.get(&object).and_then(|g| g.first()).copied());
             let title = self.paint(&title, "1");
             self.line(&format!("  {title}"));
             for group in by_object.get(&object).into_iter().flatten() {
@@ -312,21 +234,10 @@ impl Sheet<'_> {
         };
         let title = format!("{} {}", group.code, group.name);
         let class = if group.class == Class::Healthy { "note" } else { group.class.word() };
-        let title = format!("    {}  {} ({class})", self.paint(&title, sgr), times(group.count));
+        let title = format!("    {}  {} ({class})", self.paint(&title, sgr), phrases::times(group.count));
         self.line(&title);
         for item in group.kept.iter().take(self.style.items) {
-            let mut place = Vec::new();
-            if let Some(page) = item.page {
-                place.push(format!("page {page}"));
-            }
-            if let Some(cell) = item.cell {
-                place.push(format!("cell {cell}"));
-            }
-            if item.origin != "main" && !item.origin.is_empty() {
-                place.push(escape(&item.origin));
-            }
-            let place = if place.is_empty() { String::new() } else { format!("{}: ", place.join(", ")) };
-            self.paragraph("      ", 8, &format!("{place}{}", escape(&item.sentence)));
+            self.paragraph("      ", 8, &phrases::finding(item));
         }
         let shown = wide(group.kept.len().min(self.style.items));
         if group.count > shown && shown > 0 {
@@ -338,14 +249,7 @@ impl Sheet<'_> {
     fn summary(&mut self, report: &Report) {
         self.heading("Evidence");
         for i in &report.inputs {
-            let role = match i.role {
-                InputRole::Main => "database",
-                InputRole::Wal => "WAL",
-                InputRole::Journal => "journal",
-                InputRole::Shm => "shm",
-                InputRole::Schema => "schema",
-                InputRole::Map => "page map",
-            };
+            let role = phrases::input_role(i.role);
             let access = if i.access == Access::Snapshot { ", read as a snapshot" } else { "" };
             self.paragraph("  ", 4, &format!("{role} {}, {}{access}", escape(&i.path), bytes(i.bytes)));
             if let Some(hash) = &i.sha256_before {
@@ -371,55 +275,6 @@ impl Sheet<'_> {
             self.paragraph("  ", 4, &format!("{}: {damaged}", counted(wide(report.objects.len()), "object")));
         }
     }
-}
-
-fn is_touched(t: &TableRecovery) -> bool {
-    t.rows_written != t.rows_found || !t.lost.is_empty() || !t.unaccounted.is_empty() || !t.values_changed.is_empty() || !t.notes.is_empty()
-}
-
-/// The sum of what is gone, "?" where a part cannot be counted.
-fn gone(list: &[super::model::Gone]) -> String {
-    let known = list.iter().filter_map(|g| g.count).fold(0_u64, u64::saturating_add);
-    let unknown = list.iter().any(|g| g.count.is_none());
-    match (known, unknown) {
-        (0, true) => "?".to_owned(),
-        (n, true) => format!("{}+?", count(n)),
-        (n, false) => count(n),
-    }
-}
-
-fn times(n: u64) -> String {
-    if n == 1 { "once".to_owned() } else { format!("{} times", count(n)) }
-}
-
-fn be(n: u64, noun: &str) -> String {
-    format!("{} {}", counted(n, noun), if n == 1 { "is" } else { "are" })
-}
-
-fn main_path(report: &Report) -> Option<&str> {
-    report.inputs.iter().find(|i| i.role == InputRole::Main).or(report.inputs.first()).map(|i| i.path.as_str())
-}
-
-fn object_title(report: &Report, object: Option<u32>, group: Option<&FindingGroup>) -> String {
-    let Some(id) = object else { return "the file as a whole".to_owned() };
-    let Some(o) = report.object(id) else {
-        return group.and_then(|g| g.object_name.as_deref()).map_or(format!("object {id}"), escape);
-    };
-    let mut parts = Vec::new();
-    if let Some(table) = o.table.as_deref().filter(|t| *t != o.name) {
-        parts.push(format!("on {}", escape(table)));
-    }
-    if let Some(root) = o.root {
-        parts.push(format!("root page {root}"));
-    }
-    if o.pages > 0 {
-        parts.push(counted(o.pages, "page"));
-    }
-    if let Some(rows) = o.rows {
-        parts.push(counted(rows, "row"));
-    }
-    let details = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
-    format!("{} {}{details}", escape(&o.kind), escape(&o.name))
 }
 
 fn shorten(text: &str, width: usize) -> String {

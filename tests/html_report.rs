@@ -1,0 +1,153 @@
+//! The HTML report: size, escapes, and a real browser that drives it (skipped with a message where there is none).
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::as_conversions)]
+#![allow(clippy::arithmetic_side_effects, clippy::print_stderr, clippy::wildcard_imports)]
+
+mod report_samples;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use report_samples as samples;
+use rootpage::report::{Report, html};
+
+fn browser() -> Option<PathBuf> {
+    let found = ["chromium", "chromium-browser", "google-chrome"].iter().find_map(|name| {
+        std::env::split_paths(&std::env::var_os("PATH")?).map(|d| d.join(name)).find(|p| p.is_file())
+    });
+    if found.is_none() {
+        eprintln!("skipped: no chromium on this machine");
+    }
+    found
+}
+
+fn run(browser: &Path, dir: &Path, page: &Path, args: &[&str]) -> String {
+    let out = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--virtual-time-budget=20000", "--timeout=60000"])
+        .arg(format!("--user-data-dir={}", dir.join("profile").display()))
+        .args(args)
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+/// Loads the page with a script behind it whose last value becomes the text of `<pre id=result>`.
+fn drive(report: &Report, script: &str) -> Option<String> {
+    let browser = browser()?;
+    let dir = tempfile::tempdir().unwrap();
+    let page = dir.path().join("r.html");
+    let driver = format!(
+        "<pre id=result></pre><script>try{{document.getElementById('result').textContent='OK '+(()=>{{{script}}})()}}catch(e){{document.getElementById('result').textContent='FAILED '+e.stack}}</script></body>"
+    );
+    let text = html::report(report, "").unwrap().replacen("</body>", &driver, 1);
+    std::fs::write(&page, text).unwrap();
+    let dom = run(&browser, dir.path(), &page, &["--window-size=1000,800", "--dump-dom"]);
+    let result = dom.split("<pre id=\"result\">").nth(1).unwrap_or_else(|| panic!("no result in {dom}"));
+    Some(result.split("</pre>").next().unwrap().to_owned())
+}
+
+#[test]
+fn a_million_pages_stay_under_two_megabytes() {
+    let text = html::report(&samples::damaged(1_000_000), "").unwrap();
+    assert!(text.len() < 2 << 20, "{} bytes", text.len());
+    let small = html::report(&samples::damaged(100), "").unwrap();
+    assert!(small.len() < 40 << 10, "{} bytes", small.len());
+}
+
+#[test]
+fn nothing_hostile_and_nothing_foreign_is_in_the_page() {
+    for report in [samples::recovered(), samples::damaged(100), samples::healthy(), samples::nothing_recoverable()] {
+        let text = html::report(&report, "").unwrap();
+        assert_eq!(text.matches("<script").count(), text.matches("</script").count());
+        assert!(text.matches("<script").count() <= 2, "a name became markup");
+        assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'));
+        for foreign in ["http:", "https:", "src=", "url(", "@import", "fetch(", "XMLHttp"] {
+            assert!(!text.contains(foreign), "{foreign}");
+        }
+        assert_eq!(text, html::report(&report, "").unwrap());
+    }
+}
+
+#[test]
+fn the_map_tells_what_a_page_is() {
+    let script = r"
+        const canvas = document.getElementById('map'), r = canvas.getBoundingClientRect(), told = document.getElementById('told');
+        canvas.focus();
+        const go = document.getElementById('go');
+        go.value = 17; go.dispatchEvent(new Event('change'));
+        const byNumber = told.textContent;
+        canvas.dispatchEvent(new MouseEvent('click', {clientX: r.left + 2, clientY: r.top + 2, bubbles: true}));
+        const byTap = told.textContent;
+        canvas.dispatchEvent(new PointerEvent('pointermove', {clientX: r.left + 2, clientY: r.top + 2, pointerType: 'mouse'}));
+        const byHover = told.textContent;
+        canvas.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight'}));
+        const byKey = go.value;
+        const pixel = () => canvas.getContext('2d').getImageData(2, 2, 1, 1).data.join();
+        const before = pixel();
+        document.querySelector('#legend button[data-role=damage]').click();
+        const dimmed = pixel();
+        const folds = [...document.querySelectorAll('details.object')];
+        folds[0].querySelector('summary').click();
+        return JSON.stringify({byNumber, byTap, byHover, byKey, changed: before !== dimmed, folded: !folds[0].open, title: document.title,
+            requests: performance.getEntriesByType('resource').length, wide: document.documentElement.scrollWidth > innerWidth});";
+    let Some(result) = drive(&samples::damaged(100), script) else { return };
+    let json = result.strip_prefix("OK ").unwrap_or_else(|| panic!("{result}")).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    let v: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(v["byNumber"].as_str().unwrap().split(" · ").count(), 2, "{v}");
+    assert!(v["byNumber"].as_str().unwrap().starts_with("table-interior of table messages"), "{v}");
+    assert!(v["byTap"].as_str().unwrap().starts_with("schema-leaf of table sqlite_schema"), "{v}");
+    assert_eq!(v["byTap"], v["byHover"]);
+    assert_eq!(v["byKey"], "2");
+    assert_eq!(v["changed"], true);
+    assert_eq!(v["folded"], true);
+    assert_eq!(v["title"], "state.db - rootpage");
+    assert_eq!(v["requests"], 0);
+    assert_eq!(v["wide"], false);
+}
+
+#[test]
+fn hostile_names_stay_text_in_a_browser() {
+    let script = "return document.title + '|' + document.querySelectorAll('script').length + '|' + document.body.textContent.includes('<script>document.title')";
+    let Some(result) = drive(&samples::recovered(), script) else { return };
+    // The two scripts of the page and the driver.
+    assert_eq!(result, "OK state.db - rootpage|3|true");
+}
+
+#[test]
+fn a_million_pages_are_drawn_at_once() {
+    let script = "return document.documentElement.dataset.drawn + ' ' + document.getElementById('map').width * document.getElementById('map').height";
+    let Some(result) = drive(&samples::damaged(1_000_000), script) else { return };
+    let (ms, pixels) = result.strip_prefix("OK ").unwrap_or_else(|| panic!("{result}")).split_once(' ').unwrap();
+    eprintln!("drawn in {ms} ms");
+    assert!(pixels.parse::<u64>().unwrap() >= 1_000_000);
+    // Generous: machines differ, but one element a page took 18 s.
+    assert!(ms.parse::<u64>().unwrap() < 5_000, "{ms} ms");
+}
+
+/// `SHOTS=DIR cargo test --test html_report shots` writes screenshots to look at.
+#[test]
+fn shots() {
+    let Some(to) = std::env::var_os("SHOTS").map(PathBuf::from) else { return };
+    let Some(browser) = browser() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    for (name, report) in [
+        ("recovered", samples::recovered()),
+        ("100", samples::damaged(100)),
+        ("100000", samples::damaged(100_000)),
+        ("1000000", samples::damaged(1_000_000)),
+        ("healthy", samples::healthy()),
+    ] {
+        let page = to.join(format!("{name}.html"));
+        std::fs::write(&page, html::report(&report, "").unwrap()).unwrap();
+        for (mode, args) in [
+            ("light", vec!["--window-size=1000,2200"]),
+            ("dark", vec!["--window-size=1000,2200", "--blink-settings=preferredColorScheme=0"]),
+            ("phone", vec!["--window-size=500,2600"]),
+        ] {
+            let shot = format!("--screenshot={}", to.join(format!("{name}-{mode}.png")).display());
+            run(&browser, dir.path(), &page, &[args, vec![&shot]].concat());
+        }
+        let pdf = format!("--print-to-pdf={}", to.join(format!("{name}.pdf")).display());
+        run(&browser, dir.path(), &page, &[&pdf]);
+    }
+}
