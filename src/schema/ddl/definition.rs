@@ -95,7 +95,7 @@ impl TableDef {
 pub struct ColumnDef {
     /// Its name.
     pub name: Name,
-    /// The declared type, without quotes removed; runs of white space are one space.
+    /// The declared type as SQLite keeps it, but for white space: runs of it are one space.
     pub decl_type: Option<Vec<u8>>,
     /// What follows from the type.
     pub affinity: Affinity,

@@ -60,7 +60,8 @@ impl TableBuilder {
         if self.by_name.insert(name.folded(), index).is_some() {
             self.problem(format!("duplicate column name: {name}"));
         }
-        let affinity = standard_affinity(decl_type.as_deref());
+        let decl_type = decl_type.map(unquote_type).filter(|t| !t.is_empty());
+        let affinity = Affinity::of_type(decl_type.as_deref().unwrap_or_default());
         self.table.columns.push(ColumnDef {
             name,
             affinity,
@@ -94,7 +95,7 @@ impl TableBuilder {
     }
 
     pub fn generated(&mut self, expr: Expr, stored: bool) {
-        if self.last().is_some_and(|c| c.default.is_some() || c.primary) {
+        if self.last().is_some_and(|c| c.default.is_some() || c.primary || c.generated.is_some()) {
             self.problem("a generated column cannot have DEFAULT or be part of the PRIMARY KEY");
         }
         if let Some(column) = self.last() {
@@ -322,9 +323,13 @@ impl TableBuilder {
     }
 }
 
-/// The affinity of a column by its type. The standard type names stand for themselves; ANY is NUMERIC outside STRICT tables.
-fn standard_affinity(decl_type: Option<&[u8]>) -> Affinity {
-    Affinity::of_type(decl_type.unwrap_or_default())
+/// A type that is one quoted token loses its quotes, unless there are others in it.
+fn unquote_type(text: Vec<u8>) -> Vec<u8> {
+    let is_quote = |b: &u8| matches!(b, b'"' | b'\'' | b'`' | b'[');
+    match text.as_slice() {
+        [first, inner @ .., _] if is_quote(first) && !inner.iter().any(is_quote) => inner.to_vec(),
+        _ => text,
+    }
 }
 
 /// The columns of a table as a scope for its own expressions.
