@@ -103,8 +103,11 @@ fn header_at(no: PageNo) -> usize {
     if no == PageNo::ONE { HEADER_LEN } else { 0 }
 }
 
-/// (type, name, rootpage) of the schema rows on an image of page 1 that is a leaf; `None` when it is none or holds none.
-fn schema_rows(image: &[u8], usable: u32) -> Option<BTreeSet<(Vec<u8>, Vec<u8>, i64)>> {
+/// (type, name, rootpage) of schema rows, raw.
+type SchemaRows = BTreeSet<(Vec<u8>, Vec<u8>, i64)>;
+
+/// The schema rows on an image of page 1 that is a leaf; `None` when it is none or holds none.
+fn schema_rows(image: &[u8], usable: u32) -> Option<SchemaRows> {
     let page = Page::read_at(image, HEADER_LEN, usable).ok().filter(|p| p.kind == PageKind::TableLeaf)?;
     let mut fields = Fields::new();
     let mut out = BTreeSet::new();
@@ -123,7 +126,7 @@ fn schema_rows(image: &[u8], usable: u32) -> Option<BTreeSet<(Vec<u8>, Vec<u8>, 
 }
 
 /// Root pages that the schema of the main file names, against the kinds of their images in the sidecar.
-fn roots(schema: &BTreeSet<(Vec<u8>, Vec<u8>, i64)>, blended: &dyn PageSource, usable: u32) -> Edges {
+fn roots(schema: &SchemaRows, blended: &dyn PageSource, usable: u32) -> Edges {
     let mut out = Edges::default();
     for (kind, _, root) in schema {
         let Some(page) = u32::try_from(*root).ok().and_then(PageNo::new).and_then(|no| blended.page(no)) else { continue };

@@ -3,6 +3,7 @@
 //! [`Evidence::open`] reads the files of one incident through, [`Evidence::view`] decides geometry and fit and gives the
 //! state that SQLite itself would show as a [`Snapshot`]. What the view hides stays reachable with [`Snapshot::versions`].
 
+pub mod content;
 mod extent;
 pub mod fit;
 pub mod input;
@@ -15,6 +16,7 @@ mod reading;
 pub mod source;
 pub mod wal;
 
+pub use content::{Content, identify, looks_like_pages};
 pub use fit::{Fit, Verdict};
 pub use input::{At, Evidence, Part, Sources, View};
 pub use journal::{JournalIndex, JournalState};
