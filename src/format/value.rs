@@ -117,3 +117,19 @@ impl<'a> Value<'a> {
         matches!(self, Value::Null)
     }
 }
+
+/// The integer that a double is equal to, when there is one in the range of 64 bits: SQLite compares and stores such
+/// numbers as equals.
+#[must_use]
+#[inline]
+pub fn integral(r: f64) -> Option<i64> {
+    // 2^63 as a double; every double below it in magnitude without a fraction is exact as i64.
+    if !(-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&r) {
+        return None;
+    }
+    #[expect(clippy::as_conversions, reason = "in range, checked above; a fraction is caught by the comparison")]
+    let n = r as i64;
+    #[expect(clippy::as_conversions, reason = "exact when the numbers are equal, which is what is asked")]
+    let back = n as f64;
+    (back == r).then_some(n)
+}

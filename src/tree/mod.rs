@@ -5,6 +5,7 @@
 //! runs of slots, also in parallel, and never descends a tree again.
 
 pub mod accounting;
+pub mod claims;
 pub mod payload;
 pub mod walk;
 
@@ -13,7 +14,8 @@ use crate::finding::{Code, Defect, Origin};
 use crate::format::{Page, Split};
 use crate::ids::{PageNo, idx};
 
-pub use walk::{Claims, Owner, Slot, Tree, TreeKind};
+pub use claims::{Claims, Owner, Role};
+pub use walk::{Slot, Tree, TreeKind};
 
 /// The pages of a database with the numbers that reading them needs.
 #[derive(Clone, Copy)]

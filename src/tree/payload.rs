@@ -28,9 +28,24 @@ impl PayloadReader {
     /// holds the bytes up to the break.
     #[inline]
     pub fn read<'s, 'a: 's>(&'s mut self, pages: &Pages<'a>, cell: &Cell<'a>) -> Result<&'s [u8], Defect> {
+        self.read_claiming(pages, cell, |_| true)
+    }
+
+    /// As [`PayloadReader::read`], asking for each page of the chain whether it may be used. A refused page ends the chain,
+    /// which bounds the work of all chains together by the number of pages.
+    ///
+    /// # Errors
+    /// Those of [`PayloadReader::read`], and `overflow-shared` for a refused page.
+    #[inline]
+    pub fn read_claiming<'s, 'a: 's>(
+        &'s mut self,
+        pages: &Pages<'a>,
+        cell: &Cell<'a>,
+        claim: impl FnMut(PageNo) -> bool,
+    ) -> Result<&'s [u8], Defect> {
         self.chain.clear();
         let Some(first) = cell.overflow else { return Ok(cell.local) };
-        self.gather(pages, cell, first)?;
+        self.gather(pages, cell, first, claim)?;
         Ok(&self.buffer)
     }
 
@@ -46,7 +61,7 @@ impl PayloadReader {
         &self.buffer
     }
 
-    fn gather(&mut self, pages: &Pages<'_>, cell: &Cell<'_>, first: u32) -> Result<(), Defect> {
+    fn gather(&mut self, pages: &Pages<'_>, cell: &Cell<'_>, first: u32, mut claim: impl FnMut(PageNo) -> bool) -> Result<(), Defect> {
         self.buffer.clear();
         self.buffer.extend_from_slice(cell.local);
         let total = narrow(cell.payload_len);
@@ -65,6 +80,10 @@ impl PayloadReader {
             let no = pages.resolve(next, Code::OverflowOutside, cell.at)?;
             if self.chain.last() == Some(&no) {
                 return Err(Defect::new(Code::OverflowLoop, cell.at, u64::from(next), wide(self.chain.len())));
+            }
+            if !claim(no) {
+                let code = if self.chain.contains(&no) { Code::OverflowLoop } else { Code::OverflowShared };
+                return Err(Defect::new(code, cell.at, u64::from(next), wide(self.chain.len())));
             }
             let image = pages.image(no).map_or(&[][..], |p| p.bytes);
             let Some((after, body)) = overflow_page(image, pages.usable) else {

@@ -8,54 +8,7 @@ use crate::finding::{Code, Defect, Findings, Note, Site};
 use crate::format::{Page, PageKind};
 use crate::ids::{PageNo, wide};
 use crate::tree::Pages;
-
-/// Who owns a page: the place of a tree in the list of trees, from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Owner(pub u32);
-
-/// Which tree reached a page first, for every page.
-#[derive(Debug, Clone)]
-pub struct Claims {
-    owner: Vec<u32>,
-}
-
-impl Claims {
-    /// No claims on `count` pages.
-    #[must_use]
-    pub fn new(count: u32) -> Claims {
-        Claims { owner: vec![0; crate::ids::idx(count)] }
-    }
-
-    /// Claims a page.
-    ///
-    /// # Errors
-    /// The owner that has it already.
-    #[inline]
-    pub fn claim(&mut self, page: PageNo, owner: Owner) -> std::result::Result<(), Owner> {
-        match self.owner.get_mut(page.index()) {
-            Some(place) if *place == 0 => {
-                *place = owner.0.saturating_add(1);
-                Ok(())
-            }
-            Some(place) => Err(Owner(place.saturating_sub(1))),
-            None => Ok(()),
-        }
-    }
-
-    /// Who has a page.
-    #[must_use]
-    #[inline]
-    pub fn owner(&self, page: PageNo) -> Option<Owner> {
-        self.owner.get(page.index()).and_then(|n| n.checked_sub(1)).map(Owner)
-    }
-
-    /// Gives a page back.
-    pub fn release(&mut self, page: PageNo) {
-        if let Some(place) = self.owner.get_mut(page.index()) {
-            *place = 0;
-        }
-    }
-}
+use crate::tree::claims::{Claims, Owner, Role};
 
 /// Table trees have rowids as keys, index trees records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -171,7 +124,7 @@ impl Tree {
 pub struct Walker<'p, 'a> {
     pages: &'p Pages<'a>,
     /// Who has which page.
-    pub claims: &'p mut Claims,
+    pub claims: &'p Claims,
     /// Where findings go.
     pub log: &'p mut Findings,
     /// References that are not to be followed: they lost the page to a better claim.
@@ -195,7 +148,7 @@ impl<'p, 'a> Walker<'p, 'a> {
     /// A walker over these pages.
     pub fn new(
         pages: &'p Pages<'a>,
-        claims: &'p mut Claims,
+        claims: &'p Claims,
         log: &'p mut Findings,
         denied: &'p BTreeSet<(Owner, Reference)>,
         ctx: &Ctx,
@@ -302,7 +255,7 @@ impl<'p, 'a> Walker<'p, 'a> {
         let here = Site { page: Some(no), ..site };
         let Some(page) = self.pages.page(no).note(self.log, here) else {
             // The page is this tree's although nothing is read through it: no other may take it for an orphan.
-            let _ = self.claims.claim(no, tree.owner);
+            let _ = self.claims.claim(no, tree.owner, Role::Unreadable);
             tree.slots.push(hole);
             return;
         };
@@ -311,7 +264,8 @@ impl<'p, 'a> Walker<'p, 'a> {
             tree.slots.push(hole);
             return;
         }
-        if let Err(first) = self.claims.claim(no, tree.owner) {
+        let role = Role::of_page(page.kind);
+        if let Err(first) = self.claims.claim(no, tree.owner, role) {
             self.log.add(Defect::new(Code::PageSeenTwice, 0, u64::from(no.get()), u64::from(first.0)), parent_site);
             self.contested.push(Contested { page: no, first, second: tree.owner, second_by: by });
             tree.slots.push(hole);
