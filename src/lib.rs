@@ -32,4 +32,5 @@ pub mod ids;
 pub mod pipeline;
 pub mod report;
 pub mod schema;
+pub mod survey;
 pub mod tree;

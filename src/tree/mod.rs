@@ -5,12 +5,13 @@
 //! runs of slots, also in parallel, and never descends a tree again.
 
 pub mod accounting;
+pub mod cells;
 pub mod claims;
 pub mod payload;
 pub mod walk;
 
 use crate::evidence::{PageRef, PageSource};
-use crate::finding::{Code, Defect, Origin};
+use crate::finding::{Code, Defect, Origin, Site};
 use crate::format::{Page, Split};
 use crate::ids::{PageNo, idx};
 
@@ -87,6 +88,13 @@ impl<'a> Pages<'a> {
     #[must_use]
     pub fn origin(&self, no: PageNo) -> Origin {
         self.source.page(no).map(|p| p.origin).unwrap_or_default()
+    }
+
+    /// A site narrowed to a page, with the origin of the image that is read for it.
+    #[must_use]
+    #[inline]
+    pub fn site(&self, site: Site, no: PageNo) -> Site {
+        Site { origin: self.origin(no), page: Some(no), cell: None, ..site }
     }
 
     /// The image of a page up to its usable size; empty when it is not there.

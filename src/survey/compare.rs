@@ -1,0 +1,227 @@
+//! Each index against its table, in both directions.
+
+use rayon::prelude::*;
+
+use crate::ctx::Ctx;
+use crate::error::Result;
+use crate::finding::{Code, Defect, Findings, Site};
+use crate::format::{Encoding, Fields, Value};
+use crate::ids::{ObjectId, PageNo, wide};
+use crate::survey::entry::EntryHash;
+use crate::survey::judge::Judge;
+use crate::survey::plan::{IndexPlan, Row, TablePlan};
+use crate::survey::{Content, Survey};
+use crate::tree::cells::visit;
+use crate::tree::payload::PayloadReader;
+use crate::tree::{Pages, Slot};
+
+/// Whether an index agrees with its table.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum IndexFit {
+    /// Its table is not there, or its entries cannot be computed.
+    #[default]
+    Unknown,
+    /// Every row has its entry and every entry its row.
+    Equal,
+    /// They differ.
+    Differs {
+        /// Rows without their entry.
+        missing: u64,
+        /// Entries without their row.
+        surplus: u64,
+    },
+}
+
+/// Memory for the hashes of one side, in entries of 8 bytes; more entries take more than one pass.
+const HASHES_AT_ONCE: u64 = 4 << 20;
+
+/// Compares all indexes. Sums that are equal settle it; where they differ both sides are read again to name the rows.
+///
+/// # Errors
+/// Cancellation only.
+pub(super) fn indexes(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<()> {
+    let mut fits: Vec<(usize, IndexFit)> = Vec::new();
+    let mut log = Findings::new(survey.findings.cap());
+    for (i, t) in survey.trees.iter().enumerate() {
+        let Some(Content::Index { plan, scan, .. }) = &t.content else { continue };
+        let table = survey.catalog.get(t.object).and_then(|o| o.table);
+        let Some((table_slots, table_plan, table_scan)) = table.and_then(|id| table_content(survey, id)) else { continue };
+        let Some(at) = table_plan.indexes.iter().position(|p| p.object == t.object) else { continue };
+        if !plan.computable {
+            continue;
+        }
+        let want = table_scan.sums.get(at).copied().unwrap_or_default();
+        if want == scan.sum && scan.broken == 0 {
+            fits.push((i, IndexFit::Equal));
+            continue;
+        }
+        if want.count != scan.sum.count {
+            log.add(Defect::new(Code::IndexCountDiffers, 0, scan.sum.count, want.count), Site::object(t.object));
+        }
+        let sides = Sides { pages: &survey.pages, table_slots, table_plan, index_slots: &t.tree.slots, plan, encoding: survey.encoding };
+        let (missing, surplus) = sides.differ(want.count.max(scan.sum.count), &mut log, ctx)?;
+        fits.push((i, IndexFit::Differs { missing, surplus }));
+    }
+    survey.findings.merge(log);
+    for (i, found) in fits {
+        if let Some(Content::Index { fit, .. }) = survey.trees.get_mut(i).and_then(|t| t.content.as_mut()) {
+            *fit = found;
+        }
+    }
+    Ok(())
+}
+
+fn table_content<'s>(survey: &'s Survey<'_>, id: ObjectId) -> Option<(&'s [Slot], &'s TablePlan, &'s super::TableScan)> {
+    let t = survey.tree_of(id)?;
+    match &t.content {
+        Some(Content::Table { plan, scan }) => Some((&t.tree.slots, plan, scan)),
+        _ => None,
+    }
+}
+
+struct Sides<'s, 'a> {
+    pages: &'s Pages<'a>,
+    table_slots: &'s [Slot],
+    table_plan: &'s TablePlan,
+    index_slots: &'s [Slot],
+    plan: &'s IndexPlan,
+    encoding: Encoding,
+}
+
+/// A row or entry by its hash: what a pass over one side gives.
+struct Seen<'r> {
+    hash: u64,
+    page: PageNo,
+    cell: u16,
+    rowid: Option<i64>,
+    words: &'r dyn Fn() -> String,
+}
+
+impl Sides<'_, '_> {
+    fn differ(&self, entries: u64, log: &mut Findings, ctx: &Ctx) -> Result<(u64, u64)> {
+        let parts = entries.div_ceil(HASHES_AT_ONCE).max(1);
+        let (mut missing, mut surplus) = (0_u64, 0_u64);
+        for part in 0..parts {
+            let mine = |hash: u64| hash.checked_rem(parts) == Some(part);
+            let mut rows: Vec<u64> = Vec::new();
+            self.each_row(ctx, &mut |s| {
+                if mine(s.hash) {
+                    rows.push(s.hash);
+                }
+            })?;
+            let mut held: Vec<u64> = Vec::new();
+            self.each_entry(ctx, &mut |s| {
+                if mine(s.hash) {
+                    held.push(s.hash);
+                }
+            })?;
+            rows.par_sort_unstable();
+            held.par_sort_unstable();
+            let mut absent = difference(&rows, &held);
+            let mut extra = difference(&held, &rows);
+            missing = missing.saturating_add(wide(absent.len()));
+            surplus = surplus.saturating_add(wide(extra.len()));
+            let site = Site::object(self.plan.object);
+            if !absent.is_empty() {
+                self.each_row(ctx, &mut |s| {
+                    if take(&mut absent, s.hash) {
+                        let here = self.pages.site(site, s.page).cell(s.cell);
+                        log.add_with(Defect::new(Code::RowNotInIndex, 0, u64::from(s.cell), 0), here, (s.words)());
+                    }
+                })?;
+            }
+            if !extra.is_empty() {
+                self.each_entry(ctx, &mut |s| {
+                    if take(&mut extra, s.hash) {
+                        let here = self.pages.site(site, s.page).cell(s.cell);
+                        log.add_with(Defect::new(Code::IndexEntryWithoutRow, 0, u64::from(s.cell), 0), here, (s.words)());
+                    }
+                })?;
+            }
+        }
+        Ok((missing, surplus))
+    }
+
+    fn each_row(&self, ctx: &Ctx, f: &mut dyn FnMut(Seen<'_>)) -> Result<()> {
+        let judge = Judge::new(self.table_plan);
+        let mut reader = PayloadReader::new();
+        let mut fields = Fields::new();
+        visit(self.pages, self.table_slots, Site::default(), false, &mut Findings::new(0), ctx, |_, at| {
+            let Ok(payload) = reader.read(self.pages, &at.cell) else { return Ok(()) };
+            if fields.read(payload, at.cell.payload_len).is_err() {
+                return Ok(());
+            }
+            let row = Row { rowid: at.cell.rowid, payload, fields: &fields };
+            if let Some(hash) = judge.entry_hash(&row, self.plan) {
+                let words = || match row.rowid {
+                    Some(rowid) => format!("rowid {rowid}"),
+                    None => words(fields.values(payload).take(self.table_plan.key.as_ref().map_or(1, |k| k.columns.len())), self.encoding),
+                };
+                f(Seen { hash: hash.get(), page: at.page, cell: at.no, rowid: row.rowid, words: &words });
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    fn each_entry(&self, ctx: &Ctx, f: &mut dyn FnMut(Seen<'_>)) -> Result<()> {
+        let mut reader = PayloadReader::new();
+        let mut fields = Fields::new();
+        visit(self.pages, self.index_slots, Site::default(), false, &mut Findings::new(0), ctx, |_, at| {
+            let Ok(payload) = reader.read(self.pages, &at.cell) else { return Ok(()) };
+            if fields.read(payload, at.cell.payload_len).is_err() || fields.len() != self.plan.columns.len() {
+                return Ok(());
+            }
+            let hash = fields.values(payload).fold(EntryHash::default(), EntryHash::add);
+            let rowid = fields.values(payload).last().and_then(Value::as_int);
+            let words = || words(fields.values(payload), self.encoding);
+            f(Seen { hash: hash.get(), page: at.page, cell: at.no, rowid, words: &words });
+            Ok(())
+        })?;
+        Ok(())
+    }
+}
+
+/// What stands in `a` more often than in `b`; both sorted.
+fn difference(a: &[u64], b: &[u64]) -> Vec<u64> {
+    let mut out = Vec::new();
+    let mut b = b.iter().copied().peekable();
+    for &x in a {
+        while b.next_if(|&y| y < x).is_some() {}
+        if b.next_if_eq(&x).is_none() {
+            out.push(x);
+        }
+    }
+    out
+}
+
+/// Takes one `hash` out of a sorted list, if it is there. Taken ones are marked by the lowest bit of their neighbour's
+/// absence, so a list of the same hash is taken as often as it stands.
+fn take(sorted: &mut Vec<u64>, hash: u64) -> bool {
+    match sorted.binary_search(&hash) {
+        Ok(i) => {
+            sorted.remove(i);
+            true
+        }
+        Err(_) => false,
+    }
+}
+
+/// Values as a person reads them, at most 60 characters each.
+pub(crate) fn words<'v>(values: impl Iterator<Item = Value<'v>>, encoding: Encoding) -> String {
+    let mut out = String::new();
+    for v in values {
+        if !out.is_empty() {
+            out.push_str(", ");
+        }
+        let word = match v {
+            Value::Null => "NULL".to_owned(),
+            Value::Int(n) => n.to_string(),
+            Value::Real(r) => r.to_string(),
+            Value::Text(t) => format!("'{}'", String::from_utf8_lossy(&encoding.to_utf8(t.get(..240).unwrap_or(t)))),
+            Value::Blob(b) => format!("blob of {} bytes", b.len()),
+        };
+        out.extend(word.chars().take(60));
+    }
+    out
+}

@@ -1,0 +1,167 @@
+//! A row against the declaration of its table: what `PRAGMA integrity_check` judges, and what a copy must keep.
+
+use crate::finding::{Code, Defect, Findings, Site};
+use crate::format::Value;
+use crate::ids::wide;
+use crate::schema::IndexSource;
+use crate::survey::compute::{Computer, Outcome};
+use crate::survey::entry::{EntryHash, EntrySum};
+use crate::survey::plan::{ClassRule, IndexPlan, Row, TablePlan};
+
+/// What becomes of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is written byte for byte.
+    Good,
+    /// It is written in another form.
+    Rewrite,
+    /// It breaks the declaration: the code, and the column or CHECK by number.
+    Breaks(Code, usize),
+}
+
+/// Judges the rows of one table; keeps buffers from row to row.
+#[derive(Debug)]
+pub struct Judge<'p> {
+    plan: &'p TablePlan,
+    computer: Computer<'p>,
+    /// Columns with a rule, so that a table without rules costs nothing.
+    ruled: Vec<(usize, ClassRule, bool)>,
+    generated: Vec<usize>,
+}
+
+impl<'p> Judge<'p> {
+    /// A judge for the rows of a table.
+    #[must_use]
+    pub fn new(plan: &'p TablePlan) -> Judge<'p> {
+        let ruled = plan
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(i, c)| c.position.is_some() && plan.alias != Some(*i) && (c.not_null || c.class != ClassRule::Any))
+            .map(|(i, c)| (i, c.class, c.not_null))
+            .collect();
+        let generated = plan.columns.iter().enumerate().filter(|(_, c)| c.generated.is_some()).map(|(i, _)| i).collect();
+        Judge { plan, computer: Computer::new(plan), ruled, generated }
+    }
+
+    /// Judges a row. Findings go to `log`; the entries that its indexes should have are added to `sums`, also for a row that
+    /// breaks the declaration, since SQLite's own indexes hold it too.
+    pub fn judge(&self, row: &Row<'_>, here: Site, log: &mut Findings, sums: &mut [EntrySum]) -> Verdict {
+        let plan = self.plan;
+        let mut verdict = Verdict::Good;
+        let breaks = |code: Code, column: usize, v: &mut Verdict| {
+            if !matches!(v, Verdict::Breaks(..)) {
+                *v = Verdict::Breaks(code, column);
+            }
+        };
+        if row.fields.len() > plan.stored.len() && plan.judged {
+            log.add(Defect::new(Code::MoreValuesThanColumns, 0, wide(row.fields.len()), wide(plan.stored.len())), here);
+            verdict = Verdict::Rewrite;
+        }
+        if let Some(key) = &plan.key {
+            if row.fields.len() < key.columns.len() {
+                let d = Defect::new(Code::FewerKeyValues, 0, wide(row.fields.len()), wide(key.columns.len()));
+                log.add(d, here);
+                return Verdict::Breaks(Code::FewerKeyValues, 0);
+            }
+        }
+        for field in row.fields.as_slice() {
+            if field.serial >= 13 && field.serial & 1 == 1 {
+                if let Value::Text(t) = field.value(row.payload) {
+                    if !plan.encoding.is_valid(t) {
+                        log.add(Defect::new(Code::TextNotDecodable, field.start, 0, 0), here);
+                    }
+                }
+            }
+        }
+        for &(column, class, not_null) in &self.ruled {
+            let Some(value) = plan.stored_value(row, column) else { continue };
+            if not_null && value.is_null() {
+                log.add_with(Defect::new(Code::NullInNotNull, 0, wide(column), 0), here, self.words(row, column));
+                breaks(Code::NullInNotNull, column, &mut verdict);
+            } else if !class_fits(class, value, plan) {
+                log.add_with(Defect::new(Code::TypeBroken, 0, wide(column), 0), here, self.words(row, column));
+                breaks(Code::TypeBroken, column, &mut verdict);
+            }
+        }
+        for &column in &self.generated {
+            self.generated_column(row, column, here, log, &mut verdict);
+        }
+        for (i, check) in plan.checks.iter().enumerate() {
+            if matches!(self.computer.truth(row, &check.expr), Outcome::False) {
+                log.add_with(Defect::new(Code::CheckFalse, 0, wide(i), 0), here, check.name.clone());
+                breaks(Code::CheckFalse, i, &mut verdict);
+            }
+        }
+        for (index, sum) in plan.indexes.iter().zip(sums) {
+            if let Some(hash) = self.entry_hash(row, index) {
+                sum.add(hash);
+            }
+        }
+        verdict
+    }
+
+    /// The hash of the entry that an index should have for a row; `None` when it should have none, or it cannot be computed.
+    #[must_use]
+    pub fn entry_hash(&self, row: &Row<'_>, index: &IndexPlan) -> Option<EntryHash> {
+        if !index.computable {
+            return None;
+        }
+        if let Some(condition) = &index.condition {
+            if !matches!(self.computer.truth(row, condition), Outcome::True) {
+                return None;
+            }
+        }
+        let mut hash = EntryHash::default();
+        for column in &index.columns {
+            hash = match &column.source {
+                IndexSource::Rowid => hash.add(row.rowid.map_or(Value::Null, Value::Int)),
+                IndexSource::Column(i) => match self.plan.stored_value(row, *i) {
+                    Some(value) => hash.add(value),
+                    None => hash.add(self.computer.column(row, *i)?.value()),
+                },
+                IndexSource::Expr(expr) => hash.add(self.computer.value(row, expr)?.value()),
+            };
+        }
+        Some(hash)
+    }
+
+    fn generated_column(&self, row: &Row<'_>, column: usize, here: Site, log: &mut Findings, verdict: &mut Verdict) {
+        let Some(plan) = self.plan.columns.get(column) else { return };
+        let Some(computed) = self.computer.column(row, column) else { return };
+        if plan.not_null && computed.value().is_null() {
+            log.add_with(Defect::new(Code::NullInNotNull, 0, wide(column), 0), here, plan.name.clone());
+            *verdict = Verdict::Breaks(Code::NullInNotNull, column);
+        }
+        let Some(stored) = self.plan.stored_value(row, column) else { return };
+        if EntryHash::default().add(stored) != EntryHash::default().add(computed.value()) {
+            log.add_with(Defect::new(Code::GeneratedDiffers, 0, wide(column), 0), here, self.words(row, column));
+            if *verdict == Verdict::Good {
+                *verdict = Verdict::Rewrite;
+            }
+        }
+    }
+
+    fn words(&self, row: &Row<'_>, column: usize) -> String {
+        let name = self.plan.columns.get(column).map_or("", |c| c.name.as_str());
+        match row.rowid {
+            Some(rowid) => format!("column {name} of rowid {rowid}"),
+            None => format!("column {name}"),
+        }
+    }
+}
+
+fn class_fits(class: ClassRule, value: Value<'_>, plan: &TablePlan) -> bool {
+    match (class, value) {
+        (_, Value::Null)
+        | (ClassRule::Any, _)
+        | (ClassRule::NoNumber, Value::Text(_) | Value::Blob(_))
+        | (ClassRule::Integer, Value::Int(_))
+        | (ClassRule::Real, Value::Real(_))
+        | (ClassRule::Text, Value::Text(_))
+        | (ClassRule::Blob, Value::Blob(_)) => true,
+        (ClassRule::NoNumericText, Value::Text(t)) => !crate::schema::expr::reads_as_number(&plan.encoding.to_utf8(t)),
+        (ClassRule::NoNumericText, _) => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,249 @@
+//! L5: a role and an owner for every page, the rows and entries of every tree judged once, and the verdict.
+//!
+//! Tests:    every page, every cell, every row against its declaration, every index against its table.
+//! Collects: trees as slots, excluded rows, sums, claims, orphans.
+//! Leaves:   rows to recovery, words to the report.
+
+pub mod compare;
+pub mod compute;
+pub mod entry;
+pub mod freelist;
+pub mod index;
+pub mod judge;
+pub mod key;
+pub mod plan;
+pub mod pointer_map;
+pub mod schema_rows;
+pub mod table;
+pub mod verdict;
+mod walks;
+
+use rayon::prelude::*;
+
+use crate::ctx::Ctx;
+use crate::error::Result;
+use crate::finding::{Code, Defect, Findings, Site};
+use crate::format::{DatabaseHeader, Encoding};
+use crate::ids::{ObjectId, PageNo};
+use crate::schema::{Catalog, CatalogOptions, SchemaRow};
+use crate::tree::cells::account_interior;
+use crate::tree::{Claims, Pages, Role, Tree};
+
+pub use compare::IndexFit;
+pub use freelist::Freelist;
+pub use index::IndexScan;
+pub use plan::{IndexPlan, TablePlan};
+pub use table::{Excluded, TableScan};
+pub use verdict::Class;
+
+/// What a tree holds.
+#[derive(Debug)]
+pub enum Content {
+    /// The rows of a table, `sqlite_schema` among them.
+    Table {
+        /// How its rows are read.
+        plan: Box<TablePlan>,
+        /// What was found.
+        scan: TableScan,
+    },
+    /// The entries of an index.
+    Index {
+        /// How its entries are read.
+        plan: IndexPlan,
+        /// What was found.
+        scan: IndexScan,
+        /// Whether it agrees with its table.
+        fit: IndexFit,
+    },
+}
+
+/// A tree with its owner in the schema.
+#[derive(Debug)]
+pub struct SurveyedTree {
+    /// The object.
+    pub object: ObjectId,
+    /// Its pages.
+    pub tree: Tree,
+    /// Its content; `None` when nothing says how to read it.
+    pub content: Option<Content>,
+}
+
+/// Everything the evidence says, without a row kept in memory.
+#[derive(Debug)]
+pub struct Survey<'a> {
+    /// The pages.
+    pub pages: Pages<'a>,
+    /// The header as it was settled.
+    pub header: DatabaseHeader,
+    /// The encoding of all text.
+    pub encoding: Encoding,
+    /// The schema.
+    pub catalog: Catalog,
+    /// Every tree that has a root; the place is its owner number.
+    pub trees: Vec<SurveyedTree>,
+    /// Who has which page.
+    pub claims: Claims,
+    /// The freelist.
+    pub freelist: Freelist,
+    /// Pages that nothing claims.
+    pub orphans: Vec<PageNo>,
+    /// Everything found.
+    pub findings: Findings,
+}
+
+impl<'a> Survey<'a> {
+    /// Reads everything once. `header` is the header as it was settled; what was found while settling it is in `findings`.
+    ///
+    /// # Errors
+    /// Cancellation only.
+    pub fn run(pages: Pages<'a>, header: DatabaseHeader, findings: Findings, ctx: &Ctx) -> Result<Survey<'a>> {
+        Survey::with_schema(pages, header, None, findings, ctx)
+    }
+
+    /// As [`Survey::run`], with the rows of `sqlite_schema` given instead of read from page 1.
+    ///
+    /// # Errors
+    /// Cancellation only.
+    pub fn with_schema(
+        pages: Pages<'a>,
+        header: DatabaseHeader,
+        given: Option<Vec<SchemaRow>>,
+        mut findings: Findings,
+        ctx: &Ctx,
+    ) -> Result<Survey<'a>> {
+        let encoding = header.encoding().unwrap_or_default();
+        let auto_vacuum = header.largest_root != 0;
+        let claims = Claims::new(pages.count());
+        pointer_map::claim(&pages, auto_vacuum, &claims);
+        let rows = match given {
+            Some(rows) => rows,
+            None => schema_rows::read(&pages, encoding, &mut Findings::new(0), ctx)?,
+        };
+        let options = CatalogOptions { schema_format: header.schema_format.clamp(1, 4) };
+        let catalog = Catalog::with_options(rows, options, &mut findings);
+        ctx.progress.phase("walk", u64::from(pages.count()));
+        let trees = walks::walk_all(&pages, &catalog, &claims, &mut findings, ctx)?;
+        let mut survey = Survey {
+            pages,
+            header,
+            encoding,
+            catalog,
+            trees: trees.into_iter().map(|(object, tree)| SurveyedTree { object, tree, content: None }).collect(),
+            claims,
+            freelist: Freelist::default(),
+            orphans: Vec::new(),
+            findings,
+        };
+        survey.scan_all(ctx)?;
+        survey.interiors(ctx)?;
+        if auto_vacuum {
+            let trees: Vec<&Tree> = survey.trees.iter().map(|t| &t.tree).collect();
+            pointer_map::compare(&survey.pages, &trees, &mut survey.findings, ctx)?;
+        }
+        let (trunk, count) = (survey.header.freelist_trunk, survey.header.freelist_count);
+        survey.freelist = freelist::walk(&survey.pages, trunk, count, &survey.claims, &mut survey.findings, ctx)?;
+        survey.collect_orphans();
+        compare::indexes(&mut survey, ctx)?;
+        ctx.progress.finish();
+        Ok(survey)
+    }
+
+    fn scan_all(&mut self, ctx: &Ctx) -> Result<()> {
+        ctx.progress.phase("read", self.trees.iter().map(|t| crate::ids::wide(t.tree.slots.len())).sum());
+        if self.scan_round(true, ctx)? {
+            return Ok(());
+        }
+        // Overflow chains contest pages: which one has them must not depend on which worker was first.
+        self.claims.release_all(Role::Overflow);
+        self.scan_round(false, ctx)?;
+        Ok(())
+    }
+
+    /// One scan of all trees; `false` when chains contested pages, so that nothing of it can be kept.
+    fn scan_round(&mut self, parallel: bool, ctx: &Ctx) -> Result<bool> {
+        let mut contents = Vec::with_capacity(self.trees.len());
+        let mut log = Findings::new(self.findings.cap());
+        for t in &self.trees {
+            let content = self.scan_tree(t, parallel, &mut log, ctx)?;
+            let contested = match &content {
+                Some(Content::Table { scan, .. }) => scan.contested,
+                Some(Content::Index { scan, .. }) => scan.contested,
+                None => false,
+            };
+            if contested && parallel {
+                return Ok(false);
+            }
+            contents.push(content);
+        }
+        self.findings.merge(log);
+        for (t, content) in self.trees.iter_mut().zip(contents) {
+            t.content = content;
+        }
+        Ok(true)
+    }
+
+    fn scan_tree(&self, t: &SurveyedTree, parallel: bool, log: &mut Findings, ctx: &Ctx) -> Result<Option<Content>> {
+        let Some(object) = self.catalog.get(t.object) else { return Ok(None) };
+        if let Some(plan) = TablePlan::compile(&self.catalog, object, self.encoding) {
+            let scan = table::scan(&self.pages, &t.tree, &plan, &self.claims, parallel, log, ctx)?;
+            return Ok(Some(Content::Table { plan: Box::new(plan), scan }));
+        }
+        if object.kind == crate::schema::ObjectKind::Index {
+            let plan = IndexPlan::compile(object).unwrap_or_else(|| IndexPlan::unknown(object.id, object.name.text()));
+            let scan = index::scan(&self.pages, &t.tree, &plan, self.encoding, &self.claims, parallel, log, ctx)?;
+            return Ok(Some(Content::Index { plan, scan, fit: IndexFit::Unknown }));
+        }
+        Ok(None)
+    }
+
+    fn interiors(&mut self, ctx: &Ctx) -> Result<()> {
+        for t in &self.trees {
+            ctx.check()?;
+            let site = Site::object(t.object);
+            let pages = &self.pages;
+            let cap = self.findings.cap();
+            let parts: Vec<Findings> = t
+                .tree
+                .interiors
+                .par_chunks(64)
+                .map(|chunk| {
+                    let mut log = Findings::new(cap);
+                    for (no, _) in chunk {
+                        account_interior(pages, *no, site, &mut log);
+                    }
+                    log
+                })
+                .collect();
+            for part in parts {
+                self.findings.merge(part);
+            }
+        }
+        Ok(())
+    }
+
+    fn collect_orphans(&mut self) {
+        let mut at = Some(PageNo::ONE);
+        while let Some(no) = at {
+            if no.get() > self.pages.count() {
+                break;
+            }
+            if self.claims.role(no) == Role::Orphan {
+                self.findings.add(Defect::new(Code::PageWithoutOwner, 0, u64::from(no.get()), 0), self.pages.site(Site::default(), no));
+                self.orphans.push(no);
+            }
+            at = no.next();
+        }
+    }
+
+    /// The tree of an object.
+    #[must_use]
+    pub fn tree_of(&self, object: ObjectId) -> Option<&SurveyedTree> {
+        self.trees.iter().find(|t| t.object == object)
+    }
+
+    /// What the findings come to.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        verdict::class(&self.findings, &self.catalog)
+    }
+}

@@ -1,0 +1,240 @@
+//! The scan of a table: every row is read once, judged by its declaration and added to the sums of its indexes.
+
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+
+use crate::ctx::Ctx;
+use crate::error::Result;
+use crate::finding::{Code, Defect, Findings, Site};
+use crate::format::Fields;
+use crate::ids::{PageNo, wide};
+use crate::survey::entry::EntrySum;
+use crate::survey::judge::{Judge, Verdict};
+use crate::survey::key::KeyOrder;
+use crate::survey::plan::{Row, TablePlan};
+use crate::tree::cells::{CellAt, visit};
+use crate::tree::payload::PayloadReader;
+use crate::tree::{Claims, Owner, Pages, Role, Slot, Tree};
+
+/// How many slots one worker takes at a time: about a megabyte of pages of usual size.
+const RUN: usize = 256;
+
+/// A row that is not to be written as it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Excluded {
+    /// The page of its cell.
+    pub page: PageNo,
+    /// The cell.
+    pub cell: u16,
+    /// Its rowid, when the table has one.
+    pub rowid: Option<i64>,
+    /// Why.
+    pub code: Code,
+    /// The value of the defect: a column, a page.
+    pub got: u64,
+}
+
+/// What the scan of a table found.
+#[derive(Debug, Clone, Default)]
+pub struct TableScan {
+    /// Cells that decode, excluded ones included.
+    pub cells: u64,
+    /// Rows that can be written.
+    pub rows: u64,
+    /// Rows that can not, in key order.
+    pub excluded: Vec<Excluded>,
+    /// Rows that are written in another form: surplus values cut, a generated value computed anew.
+    pub rewritten: BTreeSet<(PageNo, u16)>,
+    /// Whether the keys of all rows ascend.
+    pub ordered: bool,
+    /// Sums of the entries that the indexes should have, in the order of the plan.
+    pub sums: Vec<EntrySum>,
+    /// Pages with a finding of their structure, in key order.
+    pub damaged: Vec<PageNo>,
+    /// The largest rowid of a row that can be written.
+    pub max_rowid: Option<i64>,
+    /// Rows that two chains of overflow pages made depend on the order of the scan.
+    pub contested: bool,
+    first: Option<i64>,
+    last: Option<i64>,
+    first_key: Option<Vec<u8>>,
+    last_key: Option<Vec<u8>>,
+}
+
+impl TableScan {
+    /// Whether the row at this place is excluded.
+    #[must_use]
+    pub fn is_excluded(&self, page: PageNo, cell: u16) -> bool {
+        !self.excluded.is_empty() && self.excluded.iter().any(|e| e.page == page && e.cell == cell)
+    }
+}
+
+/// Scans a table, in parallel, or on one thread where chains contest pages.
+///
+/// # Errors
+/// Cancellation only.
+pub fn scan(
+    pages: &Pages<'_>,
+    tree: &Tree,
+    plan: &TablePlan,
+    claims: &Claims,
+    parallel: bool,
+    log: &mut Findings,
+    ctx: &Ctx,
+) -> Result<TableScan> {
+    let part = |slots: &[Slot]| -> Result<(TableScan, Findings)> {
+        let mut findings = Findings::new(log.cap());
+        let scan = scan_run(pages, tree.owner, slots, plan, claims, &mut findings, ctx)?;
+        ctx.progress.advance(wide(slots.len()));
+        Ok((scan, findings))
+    };
+    let parts: Vec<(TableScan, Findings)> = if parallel && tree.slots.len() > RUN {
+        tree.slots.par_chunks(RUN).map(part).collect::<Result<_>>()?
+    } else {
+        tree.slots.chunks(RUN).map(part).collect::<Result<_>>()?
+    };
+    let mut whole = TableScan { ordered: true, sums: vec![EntrySum::default(); plan.indexes.len()], ..TableScan::default() };
+    let mut order = plan.key.as_ref().map(|key| KeyOrder::new(key, plan.encoding));
+    for (part, findings) in parts {
+        log.merge(findings);
+        whole.append(part, order.as_mut(), plan, log);
+    }
+    Ok(whole)
+}
+
+impl TableScan {
+    fn append(&mut self, part: TableScan, order: Option<&mut KeyOrder>, plan: &TablePlan, log: &mut Findings) {
+        self.cells = self.cells.saturating_add(part.cells);
+        self.rows = self.rows.saturating_add(part.rows);
+        self.excluded.extend(part.excluded);
+        self.rewritten.extend(part.rewritten);
+        self.damaged.extend(part.damaged);
+        self.contested |= part.contested;
+        for (sum, more) in self.sums.iter_mut().zip(&part.sums) {
+            sum.merge(*more);
+        }
+        let mut ascends = match (self.last, part.first) {
+            (Some(last), Some(first)) => last < first,
+            _ => true,
+        };
+        if let (Some(order), Some(last), Some(first)) = (order, &self.last_key, &part.first_key) {
+            ascends &= order.ascends(last, first);
+        }
+        if !ascends {
+            log.add(Defect::new(Code::KeyOrder, 0, 0, 0), Site::object(plan.object));
+        }
+        self.ordered &= ascends && part.ordered;
+        self.max_rowid = self.max_rowid.max(part.max_rowid);
+        self.first = self.first.or(part.first);
+        self.last = part.last.or(self.last);
+        if self.first_key.is_none() {
+            self.first_key = part.first_key;
+        }
+        if part.last_key.is_some() {
+            self.last_key = part.last_key;
+        }
+    }
+}
+
+fn scan_run(
+    pages: &Pages<'_>,
+    owner: Owner,
+    slots: &[Slot],
+    plan: &TablePlan,
+    claims: &Claims,
+    log: &mut Findings,
+    ctx: &Ctx,
+) -> Result<TableScan> {
+    let mut scan = TableScan { ordered: true, sums: vec![EntrySum::default(); plan.indexes.len()], ..TableScan::default() };
+    let mut reader = PayloadReader::new();
+    let mut fields = Fields::new();
+    let judge = Judge::new(plan);
+    let mut order = plan.key.as_ref().map(|key| KeyOrder::new(key, plan.encoding));
+    let site = Site::object(plan.object);
+    let bounds = leaf_bounds(slots);
+    let mut bound_at = 0_usize;
+    let seen = visit(pages, slots, site, true, log, ctx, |log, at: CellAt<'_>| {
+        scan.cells = scan.cells.saturating_add(1);
+        let here = pages.site(site, at.page).cell(at.no);
+        let mut exclude = |code: Code, got: u64| {
+            scan.excluded.push(Excluded { page: at.page, cell: at.no, rowid: at.cell.rowid, code, got });
+        };
+        let payload = reader.read_claiming(pages, &at.cell, |page| claims.claim(page, owner, Role::Overflow).is_ok());
+        let payload = match payload {
+            Ok(payload) => payload,
+            Err(d) => {
+                scan.contested |= d.code == Code::OverflowShared;
+                log.add(d, here);
+                exclude(d.code, d.got);
+                return Ok(());
+            }
+        };
+        if let Err(d) = fields.read(payload, at.cell.payload_len) {
+            log.add(d, here);
+            exclude(d.code, d.got);
+            return Ok(());
+        }
+        if u64::from(fields.body_end()) < at.cell.payload_len {
+            log.add(Defect::new(Code::BodyLong, 0, at.cell.payload_len, u64::from(fields.body_end())), here);
+        }
+        let row = Row { rowid: at.cell.rowid, payload, fields: &fields };
+        let verdict = judge.judge(&row, here, log, &mut scan.sums);
+        if let Some(rowid) = at.cell.rowid {
+            while bounds.get(bound_at).is_some_and(|b| b.0 != at.page) {
+                bound_at = bound_at.saturating_add(1);
+            }
+            if let Some((_, above, upto)) = bounds.get(bound_at) {
+                if above.is_some_and(|a| rowid <= a) || upto.is_some_and(|u| rowid > u) {
+                    log.add_with(Defect::new(Code::KeyOutsideParent, at.cell.at, u64::from(at.no), 0), here, format!("rowid {rowid}"));
+                }
+            }
+            if scan.last.is_some_and(|last| rowid <= last) {
+                let code = if scan.last == Some(rowid) { Code::RowidTwice } else { Code::KeyOrder };
+                let got = if code == Code::RowidTwice { u64::from_ne_bytes(rowid.to_ne_bytes()) } else { u64::from(at.no) };
+                log.add_with(Defect::new(code, at.cell.at, got, 0), here, format!("rowid {rowid}"));
+                scan.ordered = false;
+            }
+            scan.first = scan.first.or(Some(rowid));
+            scan.last = Some(rowid);
+        }
+        if let Some(order) = &mut order {
+            if scan.last_key.as_ref().is_some_and(|last| !order.ascends(last, payload)) {
+                log.add(Defect::new(Code::KeyOrder, at.cell.at, u64::from(at.no), 0), here);
+                scan.ordered = false;
+            }
+            if scan.first_key.is_none() {
+                scan.first_key = Some(payload.to_vec());
+            }
+            let last = scan.last_key.get_or_insert_with(Vec::new);
+            last.clear();
+            last.extend_from_slice(payload);
+        }
+        match verdict {
+            Verdict::Good => scan.rows = scan.rows.saturating_add(1),
+            Verdict::Rewrite => {
+                scan.rows = scan.rows.saturating_add(1);
+                scan.rewritten.insert((at.page, at.no));
+            }
+            Verdict::Breaks(code, column) => {
+                exclude(code, wide(column));
+                return Ok(());
+            }
+        }
+        scan.max_rowid = scan.max_rowid.max(at.cell.rowid);
+        Ok(())
+    })?;
+    scan.damaged = seen.damaged;
+    Ok(scan)
+}
+
+/// The bounds that parents set for each leaf that has any.
+fn leaf_bounds(slots: &[Slot]) -> Vec<(PageNo, Option<i64>, Option<i64>)> {
+    slots
+        .iter()
+        .filter_map(|s| match *s {
+            Slot::Leaf { page, above, upto, .. } => Some((page, above, upto)),
+            _ => None,
+        })
+        .collect()
+}

@@ -1,0 +1,141 @@
+//! The cells of a run of slots, in key order, with the accounting of each leaf on the way.
+
+use crate::ctx::Ctx;
+use crate::error::Result;
+use crate::finding::{Code, Defect, Findings, Note, Site};
+use crate::format::{Cell, Page};
+use crate::ids::{PageNo, small, wide};
+use crate::tree::accounting::{Coverage, free_space};
+use crate::tree::{Pages, Slot};
+
+/// A cell with its place.
+#[derive(Debug, Clone, Copy)]
+pub struct CellAt<'a> {
+    /// The page it is on.
+    pub page: PageNo,
+    /// Its pointer on the page.
+    pub no: u16,
+    /// The cell.
+    pub cell: Cell<'a>,
+    /// The first cell of its leaf in this visit.
+    pub first_on_page: bool,
+}
+
+/// What a visit found out about the pages.
+#[derive(Debug, Clone, Default)]
+pub struct Visited {
+    /// Pages with a finding of their own structure, in key order: cells may be missing from them.
+    pub damaged: Vec<PageNo>,
+}
+
+/// Visits every cell of the slots that decodes. Findings of pages and cells go to `log`; `account` asks for the accounting
+/// of bytes, which costs a bit map a page.
+///
+/// # Errors
+/// Cancellation, and what `visit` returns.
+pub fn visit<'a>(
+    pages: &Pages<'a>,
+    slots: &[Slot],
+    site: Site,
+    account: bool,
+    log: &mut Findings,
+    ctx: &Ctx,
+    mut visit: impl FnMut(&mut Findings, CellAt<'a>) -> Result<()>,
+) -> Result<Visited> {
+    let mut coverage = Coverage::default();
+    let mut seen = Visited::default();
+    for slot in slots {
+        ctx.check()?;
+        match *slot {
+            Slot::Leaf { page: no, by, .. } => {
+                let here = pages.site(site, no);
+                let Some(page) = pages.page(no).note(log, here) else {
+                    seen.damaged.push(no);
+                    continue;
+                };
+                let mut sound = true;
+                sound &= head(&page, pages, by.is_some(), here, log);
+                if account {
+                    coverage.reset(small(page.bytes().len()));
+                }
+                let mut first = true;
+                for (i, cell) in page.cells(pages.split) {
+                    let Some(cell) = cell.note(log, here.cell(i)) else {
+                        sound = false;
+                        continue;
+                    };
+                    if account && !coverage.mark(cell.at, cell.len) {
+                        let end = cell.at.saturating_add(cell.len);
+                        log.add(Defect::new(Code::CellOverlap, cell.at, u64::from(cell.at), u64::from(end)), here.cell(i));
+                        sound = false;
+                    }
+                    visit(log, CellAt { page: no, no: i, cell, first_on_page: first })?;
+                    first = false;
+                }
+                if account {
+                    free_space(&page, &mut coverage, |d| {
+                        sound = false;
+                        log.add(d, here);
+                    });
+                }
+                if !sound {
+                    seen.damaged.push(no);
+                }
+            }
+            Slot::Entry { page: no, cell: i } => {
+                // The walk has read this cell once, so it decodes and its defects are noted.
+                if let Ok(cell) = pages.page(no).and_then(|p| p.cell(i, &pages.split)) {
+                    visit(log, CellAt { page: no, no: i, cell, first_on_page: false })?;
+                }
+            }
+            Slot::Hole { .. } => {}
+        }
+    }
+    Ok(seen)
+}
+
+/// Judges the head of a leaf; `false` when cells may be missing.
+fn head(page: &Page<'_>, pages: &Pages<'_>, has_parent: bool, here: Site, log: &mut Findings) -> bool {
+    let mut sound = true;
+    if page.bytes().len() < crate::ids::idx(pages.usable) {
+        log.add(Defect::new(Code::PageCut, 0, wide(page.bytes().len()), u64::from(pages.usable)), here);
+        sound = false;
+    }
+    let fit = page.pointer_count();
+    if page.cell_count > fit {
+        log.add(Defect::new(Code::CellCountTooBig, 3, u64::from(page.cell_count), u64::from(fit)), here);
+        sound = false;
+    }
+    if page.cell_count == 0 && has_parent {
+        log.add(Defect::new(Code::LeafEmpty, 3, 0, 1), here);
+        sound = false;
+    }
+    sound
+}
+
+/// The accounting of an interior page, whose cells the walk has read. `false` when it has a finding.
+pub fn account_interior(pages: &Pages<'_>, no: PageNo, site: Site, log: &mut Findings) -> bool {
+    let here = pages.site(site, no);
+    let Ok(page) = pages.page(no) else { return false };
+    let mut coverage = Coverage::default();
+    coverage.reset(small(page.bytes().len()));
+    let mut sound = true;
+    for (i, cell) in page.cells(pages.split) {
+        let Ok(cell) = cell else {
+            sound = false;
+            continue;
+        };
+        if !coverage.mark(cell.at, cell.len) {
+            let end = cell.at.saturating_add(cell.len);
+            log.add(Defect::new(Code::CellOverlap, cell.at, u64::from(cell.at), u64::from(end)), here.cell(i));
+            sound = false;
+        }
+    }
+    if sound {
+        free_space(&page, &mut coverage, |d| {
+            sound = false;
+            log.add(d, here);
+        });
+    }
+    sound
+}
