@@ -1,14 +1,18 @@
 //! The library calls behind the verbs: run the layers in order, return a report.
 
 pub mod corpus;
+mod describe;
+mod evidence;
 
 use std::path::{Path, PathBuf};
 
 use crate::ctx::Ctx;
 use crate::error::{Error, Result};
 use crate::ids::PageNo;
+use crate::pipeline::evidence::Opened;
 use crate::report::Report;
 use crate::report::export::RowSink;
+use crate::report::model::Verb;
 use crate::report::page::PageView;
 
 /// Which files are the evidence and which version of them is read.
@@ -97,8 +101,16 @@ fn not_built<T>() -> Result<T> {
 ///
 /// # Errors
 /// What the tool cannot do; damage is never an error.
-pub fn check(_inputs: &Inputs, _options: &Options, _ctx: &Ctx) -> Result<Report> {
-    not_built()
+pub fn check(inputs: &Inputs, options: &Options, ctx: &Ctx) -> Result<Report> {
+    let opened = Opened::open(inputs, options, None, ctx)?;
+    let source = opened.source();
+    let survey = opened.survey(source.as_ref(), ctx)?;
+    opened.recheck(options, ctx)?;
+    let mut report = Report::new(Verb::Check);
+    opened.describe(&mut report);
+    describe::survey(&survey, &mut report);
+    report.seal();
+    Ok(report)
 }
 
 /// Writes the clean copy to `out` and, beside it, the salvage database, `finish.sql` and both reports.

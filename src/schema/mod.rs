@@ -13,3 +13,4 @@ pub use catalog::{Catalog, CatalogOptions, Object, ObjectKind, SchemaRow};
 pub use families::{Family, FtsModule, FtsPart};
 pub use layout::{IndexLayout, IndexPart, IndexSource, KeyPart, TableLayout};
 pub use name::{Affinity, Collation, Name, StrictType};
+pub mod key_order;

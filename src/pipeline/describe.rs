@@ -1,0 +1,129 @@
+//! From a survey to the report model.
+
+use std::collections::BTreeMap;
+
+use crate::finding::Code;
+use crate::ids::{ObjectId, PageNo, wide};
+use crate::report::collect;
+use crate::report::model::{Class, Object, PageRun, Report, Status};
+use crate::schema::{Family, ObjectKind};
+use crate::survey::{Content, Survey, verdict};
+use crate::tree::{Owner, Role};
+
+/// The class of the survey as the report says it.
+pub(super) fn class(class: verdict::Class) -> Class {
+    match class {
+        verdict::Class::Healthy => Class::Healthy,
+        verdict::Class::Housekeeping => Class::Housekeeping,
+        verdict::Class::SearchIndexOnly => Class::SearchIndexOnly,
+        verdict::Class::IndexOnly => Class::IndexOnly,
+        verdict::Class::Structural => Class::Structural,
+    }
+}
+
+/// Enters everything that the survey says.
+pub(super) fn survey(s: &Survey<'_>, report: &mut Report) {
+    report.page_count = u64::from(s.pages.count());
+    report.verdict.class = class(s.class());
+    report.findings = collect::groups(
+        &s.findings,
+        |code, object| class(verdict::class_of(code, object, &s.catalog)),
+        |id| s.catalog.get(id).map(|o| o.name.text()),
+    );
+    let mut findings: BTreeMap<ObjectId, u64> = BTreeMap::new();
+    for ((_, object), n) in s.findings.counts() {
+        if let Some(id) = object {
+            let sum = findings.entry(*id).or_insert(0);
+            *sum = sum.saturating_add(*n);
+        }
+    }
+    let mut pages: BTreeMap<Owner, u64> = BTreeMap::new();
+    let damaged: std::collections::BTreeSet<PageNo> =
+        s.findings.kept().iter().filter(|f| f.defect.code != Code::PageWithoutOwner).filter_map(|f| f.site.page).collect();
+    let mut at = Some(PageNo::ONE);
+    while let Some(no) = at {
+        if no.get() > s.pages.count() {
+            break;
+        }
+        let role = s.claims.role(no);
+        let owner = s.claims.owner(no);
+        let sum = report.pages_by_role.entry(role.word().to_owned()).or_insert(0);
+        *sum = sum.saturating_add(1);
+        if let Some(owner) = owner {
+            let sum = pages.entry(owner).or_insert(0);
+            *sum = sum.saturating_add(1);
+        }
+        let run = PageRun {
+            first: no.get(),
+            count: 1,
+            role: role.word().to_owned(),
+            owner: owner.and_then(|o| s.trees.get(crate::ids::idx(o.0))).map(|t| t.object.0),
+            origin: collect::origin(s.pages.origin(no)).split(' ').next().unwrap_or_default().to_owned(),
+            damaged: damaged.contains(&no) || role == Role::Unreadable,
+        };
+        match report.map.last_mut() {
+            Some(last) if same_run(last, &run) => last.count = last.count.saturating_add(1),
+            _ => report.map.push(run),
+        }
+        at = no.next();
+    }
+    for object in s.catalog.objects() {
+        let place = s.trees.iter().position(|t| t.object == object.id);
+        let tree = place.and_then(|i| s.trees.get(i));
+        let count = findings.get(&object.id).copied().unwrap_or(0);
+        let bad = s
+            .findings
+            .counts()
+            .keys()
+            .any(|(code, o)| *o == Some(object.id) && verdict::class_of(*code, *o, &s.catalog) > verdict::Class::Housekeeping);
+        let missing = object.kind.has_tree() && tree.is_none_or(|t| t.tree.slots.is_empty() || t.tree.leaves().next().is_none());
+        report.objects.push(Object {
+            id: object.id.0,
+            kind: kind(object.kind).to_owned(),
+            name: object.name.text(),
+            table: object.table.filter(|t| *t != object.id).and_then(|t| s.catalog.get(t)).map(|t| t.name.text()),
+            root: object.root.map(|r| r.0.get()),
+            family: family(object.family).to_owned(),
+            status: if missing {
+                Status::Missing
+            } else if bad {
+                Status::Damaged
+            } else {
+                Status::Whole
+            },
+            rows: tree.and_then(|t| match &t.content {
+                Some(Content::Table { scan, .. }) => Some(scan.cells),
+                _ => None,
+            }),
+            pages: place.and_then(|i| u32::try_from(i).ok()).and_then(|i| pages.get(&Owner(i))).copied().unwrap_or(0),
+            findings: count,
+        });
+    }
+    debug_assert_eq!(wide(report.objects.len()), wide(s.catalog.objects().len()));
+}
+
+fn same_run(a: &PageRun, b: &PageRun) -> bool {
+    a.role == b.role && a.owner == b.owner && a.origin == b.origin && a.damaged == b.damaged
+}
+
+/// The word for a kind of object.
+pub(super) fn kind(kind: ObjectKind) -> &'static str {
+    match kind {
+        ObjectKind::Table => "table",
+        ObjectKind::Index => "index",
+        ObjectKind::View => "view",
+        ObjectKind::Trigger => "trigger",
+        ObjectKind::Virtual => "virtual-table",
+    }
+}
+
+fn family(family: Family) -> &'static str {
+    match family {
+        Family::Table | Family::Sequence | Family::Stat => "table",
+        Family::Index => "index",
+        Family::FtsShadow { .. } => "fts-shadow",
+        Family::VirtualShadow { .. } | Family::OrphanShadow { .. } => "virtual-table-shadow",
+        Family::Schema => "schema",
+        Family::None => "none",
+    }
+}
