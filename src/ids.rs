@@ -116,6 +116,9 @@ pub struct RootPage(pub PageNo);
 pub struct PageSize(NonZeroU32);
 
 impl PageSize {
+    /// 512 bytes.
+    pub const SMALLEST: PageSize = PageSize(NonZeroU32::MIN.saturating_add(511));
+
     /// All eight sizes the format knows, smallest first.
     pub const ALL: [u32; 8] = [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536];
 

@@ -30,6 +30,7 @@ pub mod format;
 pub mod fts5;
 pub mod ids;
 pub mod pipeline;
+pub mod recover;
 pub mod report;
 pub mod schema;
 pub mod survey;

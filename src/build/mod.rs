@@ -11,8 +11,10 @@
 
 pub mod file;
 mod index;
+pub mod key;
 mod pack;
 mod pages;
+pub mod sort;
 mod tree;
 
 use std::io::{Seek, Write};

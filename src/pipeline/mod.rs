@@ -1,8 +1,14 @@
 //! The library calls behind the verbs: run the layers in order, return a report.
 
+mod copy;
 pub mod corpus;
 mod describe;
 mod evidence;
+mod ledger;
+mod page;
+mod recover;
+mod rows;
+mod salvage;
 
 use std::path::{Path, PathBuf};
 
@@ -14,6 +20,7 @@ use crate::report::Report;
 use crate::report::export::RowSink;
 use crate::report::model::Verb;
 use crate::report::page::PageView;
+use crate::survey::Survey;
 
 /// Which files are the evidence and which version of them is read.
 #[derive(Debug, Clone, Default)]
@@ -106,43 +113,61 @@ pub fn check(inputs: &Inputs, options: &Options, ctx: &Ctx) -> Result<Report> {
     let source = opened.source();
     let survey = opened.survey(source.as_ref(), ctx)?;
     opened.recheck(options, ctx)?;
-    let mut report = Report::new(Verb::Check);
+    Ok(reported(Verb::Check, &opened, &survey))
+}
+
+fn reported(verb: Verb, opened: &Opened, survey: &Survey<'_>) -> Report {
+    let mut report = Report::new(verb);
     opened.describe(&mut report);
-    describe::survey(&survey, &mut report);
+    describe::survey(survey, &mut report);
     report.seal();
-    Ok(report)
+    report
 }
 
 /// Writes the clean copy to `out` and, beside it, the salvage database, `finish.sql` and both reports.
 ///
 /// # Errors
 /// What the tool cannot do; nothing is left half-written.
-pub fn recover(_inputs: &Inputs, _options: &Options, _out: &Path, _ctx: &Ctx) -> Result<Report> {
-    not_built()
+pub fn recover(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> Result<Report> {
+    recover::run(inputs, options, out, ctx)
 }
 
 /// Streams the live rows of one table, or of all.
 ///
 /// # Errors
 /// What the tool cannot do, an unknown table, and whatever the sink returns.
-pub fn rows(_inputs: &Inputs, _options: &Options, _table: Option<&str>, _sink: &mut dyn RowSink, _ctx: &Ctx) -> Result<Report> {
-    not_built()
+pub fn rows(inputs: &Inputs, options: &Options, table: Option<&str>, sink: &mut dyn RowSink, ctx: &Ctx) -> Result<Report> {
+    let opened = Opened::open(inputs, options, None, ctx)?;
+    let source = opened.source();
+    let survey = opened.survey(source.as_ref(), ctx)?;
+    rows::stream(&survey, table, options.keep_violations, sink, ctx)?;
+    opened.recheck(options, ctx)?;
+    Ok(reported(Verb::Rows, &opened, &survey))
 }
 
 /// One page explained.
 ///
 /// # Errors
 /// What the tool cannot do, and a page outside the database.
-pub fn page(_inputs: &Inputs, _options: &Options, _page: PageNo, _ctx: &Ctx) -> Result<PageView> {
-    not_built()
+pub fn page(inputs: &Inputs, options: &Options, page: PageNo, ctx: &Ctx) -> Result<PageView> {
+    let opened = Opened::open(inputs, options, None, ctx)?;
+    let source = opened.source();
+    let survey = opened.survey(source.as_ref(), ctx)?;
+    let view = page::view(&survey, page, opened.geometry.offset(page))?;
+    opened.recheck(options, ctx)?;
+    Ok(view)
 }
 
 /// A role and an owner for every page: a report whose map is filled.
 ///
 /// # Errors
 /// What the tool cannot do.
-pub fn map(_inputs: &Inputs, _options: &Options, _ctx: &Ctx) -> Result<Report> {
-    not_built()
+pub fn map(inputs: &Inputs, options: &Options, ctx: &Ctx) -> Result<Report> {
+    let opened = Opened::open(inputs, options, None, ctx)?;
+    let source = opened.source();
+    let survey = opened.survey(source.as_ref(), ctx)?;
+    opened.recheck(options, ctx)?;
+    Ok(reported(Verb::Map, &opened, &survey))
 }
 
 /// Deleted and old rows with provenance, written to a salvage database at `out`.

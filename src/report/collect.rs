@@ -37,7 +37,9 @@ pub fn groups(
         .collect()
 }
 
-fn item(finding: &Finding) -> FindingItem {
+/// A finding as the report shows it.
+#[must_use]
+pub fn item(finding: &Finding) -> FindingItem {
     FindingItem {
         page: finding.site.page.map(|p| p.get()),
         cell: finding.site.cell.map(|c| c.0),

@@ -6,6 +6,7 @@ pub mod catalog;
 pub mod ddl;
 pub mod expr;
 pub mod families;
+pub mod key_order;
 pub mod layout;
 mod name;
 
@@ -13,4 +14,3 @@ pub use catalog::{Catalog, CatalogOptions, Object, ObjectKind, SchemaRow};
 pub use families::{Family, FtsModule, FtsPart};
 pub use layout::{IndexLayout, IndexPart, IndexSource, KeyPart, TableLayout};
 pub use name::{Affinity, Collation, Name, StrictType};
-pub mod key_order;

@@ -38,6 +38,18 @@ impl Constant {
     }
 }
 
+impl From<Value<'_>> for Constant {
+    fn from(v: Value<'_>) -> Constant {
+        match v {
+            Value::Null => Constant::Null,
+            Value::Int(n) => Constant::Int(n),
+            Value::Real(r) => Constant::Real(r),
+            Value::Text(t) => Constant::Text(t.to_vec()),
+            Value::Blob(b) => Constant::Blob(b.to_vec()),
+        }
+    }
+}
+
 /// Which storage classes `PRAGMA integrity_check` lets stand in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClassRule {
@@ -264,6 +276,18 @@ impl TablePlan {
     #[must_use]
     #[inline]
     pub fn stored_value<'v>(&'v self, row: &Row<'v>, column: usize) -> Option<Value<'v>> {
+        let value = self.raw_value(row, column)?;
+        // A REAL column stores integral doubles as integers (section 2.1); they are doubles all the same.
+        Some(match value {
+            Value::Int(n) if self.columns.get(column)?.affinity == Affinity::Real => Value::Real(real_of(n)),
+            other => other,
+        })
+    }
+
+    /// As [`TablePlan::stored_value`], in the form that the record has it in, which is also the form of index entries.
+    #[must_use]
+    #[inline]
+    pub fn raw_value<'v>(&'v self, row: &Row<'v>, column: usize) -> Option<Value<'v>> {
         if self.alias == Some(column) {
             if let Some(rowid) = row.rowid {
                 return Some(Value::Int(rowid));
@@ -271,12 +295,7 @@ impl TablePlan {
         }
         let plan = self.columns.get(column)?;
         let position = plan.position?;
-        let value = row.fields.value(row.payload, position).unwrap_or_else(|| plan.default.value());
-        // A REAL column stores integral doubles as integers (section 2.1); they are doubles all the same.
-        Some(match value {
-            Value::Int(n) if plan.affinity == Affinity::Real => Value::Real(real_of(n)),
-            other => other,
-        })
+        Some(row.fields.value(row.payload, position).unwrap_or_else(|| plan.default.value()))
     }
 }
 

@@ -1,0 +1,103 @@
+//! The clean copy: tables and indexes from the survey into a new file.
+//!
+//! Passes: which objects stand in the copy; which rows each table keeps (a UNIQUE index that is not whole is settled
+//! before the table is written); tables; indexes; the schema; the read-back.
+
+pub(super) mod index;
+pub(super) mod objects;
+pub(super) mod read_back;
+pub(super) mod schema;
+pub(super) mod table;
+pub(super) mod unique;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+
+use crate::build::{DatabaseWriter, Settings};
+use crate::ctx::Ctx;
+use crate::error::{Error, Result};
+use crate::ids::{ObjectId, RootPage, narrow, wide};
+use crate::recover::Selection;
+use crate::survey::entry::EntrySum;
+use crate::survey::{Content, Survey};
+
+pub(super) use objects::Disposition;
+
+/// A table as it was written.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Written {
+    /// Rows in the copy.
+    pub(super) rows: u64,
+    /// The sum over rowids and records.
+    pub(super) sum: EntrySum,
+}
+
+/// What was written, and which rows were not.
+#[derive(Debug, Default)]
+pub(super) struct Copied {
+    /// Each table that stands in the copy.
+    pub(super) tables: BTreeMap<ObjectId, Written>,
+    /// Which rows each table keeps, for all tables with rows.
+    pub(super) selections: BTreeMap<ObjectId, Selection>,
+    /// What becomes of each object.
+    pub(super) dispositions: BTreeMap<ObjectId, Disposition>,
+}
+
+/// Where a copy is written and what it may use.
+pub(super) struct Target<'t> {
+    /// The open file.
+    pub(super) file: &'t File,
+    /// Its path, for messages.
+    pub(super) path: &'t Path,
+    /// Folder for sorts that spill.
+    pub(super) folder: &'t Path,
+}
+
+/// Memory that one sort may take before it spills.
+pub(super) fn sort_memory(ctx: &Ctx) -> usize {
+    narrow(wide(ctx.limits.memory) >> 1).max(1 << 20)
+}
+
+/// Writes the copy. The file is complete but not synced when this returns.
+///
+/// # Errors
+/// I/O, limits, cancellation.
+pub(super) fn write(survey: &Survey<'_>, target: &Target<'_>, settings: Settings, keep_violations: bool, ctx: &Ctx) -> Result<Copied> {
+    let mut copied = Copied { dispositions: objects::decide(survey), ..Copied::default() };
+    for t in &survey.trees {
+        if let Some(Content::Table { scan, .. }) = &t.content {
+            copied.selections.insert(t.object, Selection::of(scan, keep_violations));
+        }
+    }
+    unique::settle(survey, &mut copied, target, ctx)?;
+    let mut db = DatabaseWriter::new(target.file, target.path, settings)?;
+    let with_tree: Vec<ObjectId> = survey
+        .catalog
+        .objects()
+        .iter()
+        .filter(|o| o.kind.has_tree() && o.id != ObjectId::SCHEMA && copied.dispositions.get(&o.id).is_some_and(Disposition::is_kept))
+        .map(|o| o.id)
+        .collect();
+    let roots: BTreeMap<ObjectId, RootPage> = with_tree.iter().copied().zip(db.reserve_roots(with_tree.len())?).collect();
+    let units = survey.trees.iter().map(|t| wide(t.tree.slots.len())).fold(0, u64::saturating_add);
+    ctx.progress.phase("write", units);
+    for (id, root) in &roots {
+        let written = table::write(survey, *id, *root, &copied, target, &mut db, ctx)?;
+        if let Some(written) = written {
+            copied.tables.insert(*id, written);
+        }
+    }
+    for (id, root) in &roots {
+        index::write(survey, *id, *root, &copied, target, &mut db, ctx)?;
+    }
+    schema::write(survey, &roots, &copied, &mut db)?;
+    let (_, _) = db.finish()?;
+    ctx.progress.finish();
+    Ok(copied)
+}
+
+/// The error for a plan that the survey should have: an inconsistency of the tool, not of the evidence.
+pub(super) fn inconsistent(what: &str) -> Error {
+    Error::SelfCheck { what: what.to_owned() }
+}

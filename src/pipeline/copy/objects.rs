@@ -1,0 +1,146 @@
+//! Which objects of the schema stand in the copy.
+
+use std::collections::BTreeMap;
+
+use crate::finding::Code;
+use crate::ids::ObjectId;
+use crate::schema::{Catalog, Family, Object, ObjectKind};
+use crate::survey::{Content, IndexFit, Survey};
+
+/// What becomes of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Disposition {
+    /// It stands in the copy.
+    Kept,
+    /// It does not; why, and whether a statement in `finish.sql` brings it back.
+    LeftOut {
+        /// In a sentence.
+        reason: String,
+        /// Whether `finish.sql` has it.
+        finish: bool,
+    },
+}
+
+impl Disposition {
+    /// Whether it stands in the copy.
+    pub(crate) fn is_kept(&self) -> bool {
+        *self == Disposition::Kept
+    }
+
+    fn out(reason: impl Into<String>, finish: bool) -> Disposition {
+        Disposition::LeftOut { reason: reason.into(), finish }
+    }
+}
+
+/// Decides for every object, tables first: what belongs to a table that is left out is left out with it.
+pub(crate) fn decide(survey: &Survey<'_>) -> BTreeMap<ObjectId, Disposition> {
+    let catalog = &survey.catalog;
+    let mut all: BTreeMap<ObjectId, Disposition> = BTreeMap::new();
+    for object in catalog.objects().iter().filter(|o| !matches!(o.kind, ObjectKind::Index | ObjectKind::Trigger)) {
+        all.insert(object.id, of_table(survey, object));
+    }
+    // A family stands or falls as a whole: its shadow tables are one index.
+    for object in catalog.objects() {
+        if let Some(of) = object.family.virtual_table() {
+            if !family_is_whole(survey, of) {
+                let family = catalog.get(of).map_or_else(String::new, |o| o.name.text());
+                let reason = format!("the shadow tables of {family} are not whole");
+                all.insert(of, Disposition::out(reason.clone(), true));
+                all.insert(object.id, Disposition::out(reason, false));
+            }
+        }
+    }
+    for object in catalog.objects().iter().filter(|o| matches!(o.kind, ObjectKind::Index | ObjectKind::Trigger)) {
+        let owner = object.table.and_then(|t| all.get(&t));
+        let disposition = match (object.kind, owner) {
+            (_, None) => Disposition::out("the table that it belongs to is not in the schema", false),
+            (_, Some(Disposition::LeftOut { reason, finish })) => {
+                Disposition::out(format!("its table is left out: {reason}"), *finish && object.kind == ObjectKind::Trigger)
+            }
+            (ObjectKind::Index, _) => of_index(survey, object),
+            _ => of_trigger(catalog, object, &all),
+        };
+        all.insert(object.id, disposition);
+    }
+    all
+}
+
+fn excluded(object: &Object) -> Option<Disposition> {
+    let code = object.excluded?;
+    let finish = matches!(code, Code::DependsOnMissing | Code::SqlNotParsed);
+    Some(Disposition::out(code.problem().sentence.replace("{got}", "it"), finish))
+}
+
+fn of_table(survey: &Survey<'_>, object: &Object) -> Disposition {
+    if object.id == ObjectId::SCHEMA {
+        return Disposition::Kept;
+    }
+    if let Some(out) = excluded(object) {
+        return out;
+    }
+    if matches!(object.family, Family::OrphanShadow { .. }) {
+        return Disposition::out("a shadow table without its virtual table; its rows are in the salvage database", false);
+    }
+    match object.kind {
+        ObjectKind::Table => {
+            let readable = survey.tree_of(object.id).is_some_and(|t| matches!(t.content, Some(Content::Table { .. })));
+            if object.problem.is_some() || (!readable && object.table_def().is_none()) {
+                return Disposition::out("its CREATE text is not SQL that SQLite accepts", false);
+            }
+            Disposition::Kept
+        }
+        _ if object.problem.is_some() => Disposition::out("its CREATE text is not SQL that SQLite accepts", true),
+        _ => Disposition::Kept,
+    }
+}
+
+fn of_index(survey: &Survey<'_>, object: &Object) -> Disposition {
+    if let Some(out) = excluded(object) {
+        return out;
+    }
+    if object.problem.is_some() {
+        return Disposition::out("its CREATE text is not SQL that SQLite accepts", true);
+    }
+    let Some(layout) = &object.index_layout else {
+        return Disposition::out("nothing says what it indexes", true);
+    };
+    if layout.is_computable() || object.autoindex.is_some() {
+        return Disposition::Kept;
+    }
+    let whole = survey.tree_of(object.id).is_some_and(|t| matches!(&t.content, Some(Content::Index { fit: IndexFit::Equal, .. })));
+    // Order under an unknown collation cannot be vouched for, so even a whole one is built anew by who knows it.
+    let _ = whole;
+    let what = layout
+        .unknown_collation()
+        .map(|c| format!("collation {} is known only to the application", c.name()))
+        .or_else(|| layout.unknown_expression().map(|u| u.to_string()))
+        .unwrap_or_default();
+    Disposition::out(what, true)
+}
+
+fn of_trigger(catalog: &Catalog, object: &Object, all: &BTreeMap<ObjectId, Disposition>) -> Disposition {
+    if let Some(out) = excluded(object) {
+        return out;
+    }
+    if object.problem.is_some() {
+        return Disposition::out("its CREATE text is not SQL that SQLite accepts", true);
+    }
+    // A trigger that writes to what is left out would make every write to its table fail.
+    let gone = object.trigger_def().and_then(|t| {
+        t.sources.iter().find(|n| catalog.by_name(n.as_bytes()).is_some_and(|o| all.get(&o.id).is_some_and(|d| !d.is_kept())))
+    });
+    match gone {
+        Some(name) => Disposition::out(format!("it uses {name}, which is left out"), true),
+        None => Disposition::Kept,
+    }
+}
+
+/// Whether every shadow table of a virtual table was read without a finding that may have cost a row.
+fn family_is_whole(survey: &Survey<'_>, of: ObjectId) -> bool {
+    survey.catalog.objects().iter().filter(|o| o.family.virtual_table() == Some(of)).all(|o| {
+        survey.tree_of(o.id).is_some_and(|t| match &t.content {
+            Some(Content::Table { scan, .. }) => scan.excluded.is_empty() && scan.damaged.is_empty() && scan.ordered && t.tree.holes() == 0,
+            _ => false,
+        })
+    })
+}

@@ -1,0 +1,48 @@
+//! `sqlite_schema` of the copy: the rows in their order, their text byte for byte, their roots new.
+
+use std::collections::BTreeMap;
+use std::io::{Seek, Write};
+
+use crate::build::{DatabaseWriter, TableTree};
+use crate::error::Result;
+use crate::format::Value;
+use crate::format::record::encode_record;
+use crate::ids::{ObjectId, PageNo, RootPage};
+use crate::survey::Survey;
+
+use super::{Copied, Disposition};
+
+/// Writes the rows of all objects that stand in the copy.
+pub(crate) fn write<W: Write + Seek>(
+    survey: &Survey<'_>,
+    roots: &BTreeMap<ObjectId, RootPage>,
+    copied: &Copied,
+    db: &mut DatabaseWriter<W>,
+) -> Result<()> {
+    let mut tree = TableTree::new(db, RootPage(PageNo::ONE));
+    let mut last = 0_i64;
+    let mut record = Vec::new();
+    for object in survey.catalog.objects() {
+        let Some(row) = &object.row else { continue };
+        if !copied.dispositions.get(&object.id).is_some_and(Disposition::is_kept) {
+            continue;
+        }
+        let text = |b: &[u8]| survey.encoding.from_utf8(b).into_owned();
+        let (kind, name, table, sql) = (text(&row.kind), text(&row.name), text(&row.table), row.sql.as_deref().map(text));
+        let root = roots.get(&object.id).map_or(0, |r| i64::from(r.0.get()));
+        let values = [
+            Value::Text(&kind),
+            Value::Text(&name),
+            Value::Text(&table),
+            Value::Int(root),
+            sql.as_deref().map_or(Value::Null, Value::Text),
+        ];
+        record.clear();
+        encode_record(&mut record, values.into_iter());
+        // Rowids are kept while they ascend; the order of the rows counts, not their numbers.
+        last = if row.rowid > last { row.rowid } else { last.saturating_add(1) };
+        tree.push(db, last, &[&record])?;
+    }
+    tree.finish(db)?;
+    Ok(())
+}

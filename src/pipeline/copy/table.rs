@@ -1,0 +1,190 @@
+//! A table into the copy: its rows in key order, each once.
+
+use std::io::{Seek, Write};
+
+use crate::build::key::KeyOrder;
+use crate::build::sort::Sorter;
+use crate::build::{DatabaseWriter, IndexTree, TableTree};
+use crate::bytes::{u16_at, u32_at};
+use crate::ctx::Ctx;
+use crate::error::Result;
+use crate::finding::Code;
+use crate::format::{Fields, Value};
+use crate::ids::{ObjectId, PageNo, RootPage, wide};
+use crate::recover::Selection;
+use crate::recover::live::{LiveRow, RowReader, rows};
+use crate::survey::entry::{EntryHash, EntrySum};
+use crate::survey::plan::TablePlan;
+use crate::survey::table::Excluded;
+use crate::survey::{Content, Survey};
+use crate::tree::Slot;
+
+use super::{Copied, Target, Written, sort_memory};
+
+/// Writes a table; `None` when the object is none, or nothing is known of its rows.
+pub(crate) fn write<W: Write + Seek>(
+    survey: &Survey<'_>,
+    id: ObjectId,
+    root: RootPage,
+    copied: &Copied,
+    target: &Target<'_>,
+    db: &mut DatabaseWriter<W>,
+    ctx: &Ctx,
+) -> Result<Option<Written>> {
+    let Some(object) = survey.catalog.get(id).filter(|o| o.kind == crate::schema::ObjectKind::Table) else { return Ok(None) };
+    let none = Selection::default();
+    let selection = copied.selections.get(&id).unwrap_or(&none);
+    let mut sum = EntrySum::default();
+    let empty: (Option<&TablePlan>, &[Slot], bool) = (None, &[], true);
+    let (plan, slots, ordered) = match survey.tree_of(id).and_then(|t| Some((t, t.content.as_ref()?))) {
+        Some((t, Content::Table { plan, scan })) => (Some(plan.as_ref()), t.tree.slots.as_slice(), scan.ordered),
+        _ => empty,
+    };
+    if object.is_without_rowid() {
+        let mut tree = IndexTree::new(db, root);
+        if let Some(plan) = plan {
+            each_in_order(survey, plan, slots, ordered, selection, target, ctx, |row| {
+                sum.add(row_hash(&row));
+                tree.push(db, &[row.record])
+            })?;
+        }
+        tree.finish(db)?;
+    } else {
+        let mut tree = TableTree::new(db, root);
+        if let Some(plan) = plan {
+            each_in_order(survey, plan, slots, ordered, selection, target, ctx, |row| {
+                sum.add(row_hash(&row));
+                tree.push(db, row.rowid.unwrap_or(0), &[row.record])
+            })?;
+        }
+        tree.finish(db)?;
+    }
+    ctx.progress.advance(wide(slots.len()));
+    Ok(Some(Written { rows: sum.count, sum }))
+}
+
+/// What the read-back compares: the rowid and every byte of the record.
+pub(crate) fn row_hash(row: &LiveRow<'_>) -> EntryHash {
+    EntryHash::default().add(row.rowid.map_or(Value::Null, Value::Int)).add(Value::Blob(row.record))
+}
+
+/// The rows of a table in key order. A tree whose keys ascend is streamed; another is sorted by reference first.
+pub(crate) fn each_in_order(
+    survey: &Survey<'_>,
+    plan: &TablePlan,
+    slots: &[Slot],
+    ordered: bool,
+    selection: &Selection,
+    target: &Target<'_>,
+    ctx: &Ctx,
+    mut f: impl FnMut(LiveRow<'_>) -> Result<()>,
+) -> Result<()> {
+    if ordered {
+        return rows(&survey.pages, slots, plan, selection, ctx, f);
+    }
+    let mut sorted = by_reference(survey, plan, slots, selection, target, ctx)?;
+    let mut reader = RowReader::new(&survey.pages, plan, selection);
+    while let Some((_, place)) = sorted.next()? {
+        ctx.check()?;
+        let Some((page, cell)) = place_of(place) else { continue };
+        if let Some(row) = reader.at(page, cell) {
+            f(row)?;
+        }
+    }
+    Ok(())
+}
+
+/// All rows as (key, place), sorted by key; equal keys in the order of the tree.
+fn by_reference(
+    survey: &Survey<'_>,
+    plan: &TablePlan,
+    slots: &[Slot],
+    selection: &Selection,
+    target: &Target<'_>,
+    ctx: &Ctx,
+) -> Result<crate::build::sort::Sorted> {
+    let mut sorter = Sorter::new(sort_memory(ctx), target.folder);
+    let order = key_order(plan);
+    let mut fields = Fields::new();
+    let mut key = Vec::new();
+    let mut place = Vec::new();
+    rows(&survey.pages, slots, plan, selection, ctx, |row| {
+        key.clear();
+        match (&order, row.rowid) {
+            (Some(order), None) if fields.read(row.record, wide(row.record.len())).is_ok() => {
+                order.encode(&mut key, fields.values(row.record).take(plan.key.as_ref().map_or(0, |k| k.columns.len())));
+            }
+            (_, rowid) => {
+                let biased = u64::from_ne_bytes(rowid.unwrap_or(0).to_ne_bytes()) ^ (1 << 63);
+                key.extend_from_slice(&biased.to_be_bytes());
+            }
+        }
+        place.clear();
+        place.extend_from_slice(&row.page.get().to_be_bytes());
+        place.extend_from_slice(&row.cell.to_be_bytes());
+        sorter.push(&key, &place)
+    })?;
+    sorter.finish()
+}
+
+/// The key of a WITHOUT ROWID table; `None` for a rowid table, or under an unknown collation.
+pub(crate) fn key_order(plan: &TablePlan) -> Option<KeyOrder> {
+    let key = plan.key.as_ref()?;
+    KeyOrder::new(key.columns.iter().map(|c| (&c.collation, c.desc)), plan.encoding)
+}
+
+pub(crate) fn place_of(b: &[u8]) -> Option<(PageNo, u16)> {
+    Some((PageNo::new(u32_at(b, 0)?)?, u16_at(b, 4)?))
+}
+
+/// Rows whose key stands more than once in a table that is out of order: all but one are excluded. The first that lies
+/// within the bounds of its parents stays, or the first of all.
+pub(crate) fn twice(
+    survey: &Survey<'_>,
+    plan: &TablePlan,
+    slots: &[Slot],
+    selection: &mut Selection,
+    target: &Target<'_>,
+    ctx: &Ctx,
+) -> Result<()> {
+    let mut sorted = by_reference(survey, plan, slots, selection, target, ctx)?;
+    let bounds: std::collections::BTreeMap<PageNo, (Option<i64>, Option<i64>)> = slots
+        .iter()
+        .filter_map(|s| match *s {
+            Slot::Leaf { page, above, upto, .. } => Some((page, (above, upto))),
+            _ => None,
+        })
+        .collect();
+    let fits = |rowid: i64, page: PageNo| {
+        bounds.get(&page).is_none_or(|(above, upto)| above.is_none_or(|a| rowid > a) && upto.is_none_or(|u| rowid <= u))
+    };
+    let mut last: Vec<u8> = Vec::new();
+    let mut keeper: Option<(PageNo, u16)> = None;
+    let mut losers: Vec<Excluded> = Vec::new();
+    while let Some((key, place)) = sorted.next()? {
+        let Some(place) = place_of(place) else { continue };
+        if keeper.is_none() || last != key {
+            last.clear();
+            last.extend_from_slice(key);
+            keeper = Some(place);
+            continue;
+        }
+        let rowid = (plan.key.is_none()).then(|| rowid_of(key));
+        let mut loser = place;
+        if let (Some(rowid), Some(first)) = (rowid, keeper) {
+            if !fits(rowid, first.0) && fits(rowid, place.0) {
+                keeper = Some(place);
+                loser = first;
+            }
+        }
+        losers.push(Excluded { page: loser.0, cell: loser.1, rowid, code: Code::RowidTwice, got: 0 });
+    }
+    for e in losers {
+        selection.exclude(e);
+    }
+    Ok(())
+}
+
+fn rowid_of(key: &[u8]) -> i64 {
+    crate::bytes::u64_at(key, 0).map_or(0, |n| i64::from_ne_bytes((n ^ (1 << 63)).to_ne_bytes()))
+}

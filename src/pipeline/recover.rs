@@ -1,0 +1,123 @@
+//! `recover`: the clean copy, the salvage database, the finish script and both reports.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use crate::build::Settings;
+use crate::build::file::OutputFile;
+use crate::ctx::Ctx;
+use crate::error::{Error, Result};
+use crate::evidence::{InputFile, OpenOptions};
+use crate::pipeline::copy::{self, Target};
+use crate::pipeline::evidence::Opened;
+use crate::pipeline::{Inputs, Options, describe, ledger, salvage};
+use crate::report::Report;
+use crate::report::model::{Output, OutputRole, Recovery, Verb};
+use crate::survey::Survey;
+
+/// Runs the whole recovery.
+///
+/// # Errors
+/// What the tool cannot do; nothing is left half-written.
+pub(super) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> Result<Report> {
+    let evidence: Vec<&Path> = [Some(inputs.db.as_path()), inputs.journal.as_deref(), inputs.shm.as_deref(), inputs.schema.as_deref()]
+        .into_iter()
+        .flatten()
+        .chain(inputs.wal.iter().map(PathBuf::as_path))
+        .collect();
+    let target = OutputFile::create(out, options.force, &evidence)?;
+    let side = |ending: &str| OutputFile::create(&beside(out, ending), options.force, &evidence);
+    let (json, html) = (side(".report.json")?, side(".report.html")?);
+    let folder = target.folder().to_path_buf();
+    let opened = Opened::open(inputs, options, Some(&folder), ctx)?;
+    let source = opened.source();
+    let survey = opened.survey(source.as_ref(), ctx)?;
+
+    let settings = settings(&survey, options)?;
+    let place = Target { file: target.file(), path: target.temp_path(), folder: &folder };
+    let copied = copy::write(&survey, &place, settings, options.keep_violations, ctx)?;
+    target.file().sync_data().map_err(|e| Error::io(target.temp_path(), "write", e))?;
+    let copy_file = reopen(target.temp_path(), &folder, options, ctx)?;
+    let read_back = copy::read_back::compare(copy_file.bytes(), &survey, &copied, options.keep_violations, ctx)?;
+
+    let mut report = Report::new(Verb::Recover);
+    let salvage_file = side(".salvage.db")?;
+    let salvaged = salvage::write(&survey, &copied, &salvage_file, &folder, ctx)?;
+    let finish = ledger::finish_sql(&survey, &copied);
+    opened.recheck(options, ctx)?;
+    opened.describe(&mut report);
+    describe::survey(&survey, &mut report);
+    let mut recovery = Recovery {
+        tables: ledger::tables(&survey, &copied),
+        left_out: ledger::left_out(&survey, &copied),
+        read_back: Some(read_back),
+        ..Recovery::default()
+    };
+    let mut outputs: Vec<(OutputRole, OutputFile)> = vec![(OutputRole::Copy, target)];
+    if salvaged {
+        outputs.push((OutputRole::Salvage, salvage_file));
+    }
+    if let Some(text) = finish {
+        let file = side(".finish.sql")?;
+        write_text(&file, &text)?;
+        outputs.push((OutputRole::FinishSql, file));
+    }
+    for (role, file) in &outputs {
+        recovery.outputs.push(output(*role, file, options, ctx)?);
+    }
+    for (role, file) in [(OutputRole::ReportJson, &json), (OutputRole::ReportHtml, &html)] {
+        recovery.outputs.push(Output { role, path: file.path().display().to_string(), bytes: 0, sha256: None });
+    }
+    report.recovery = Some(recovery);
+    report.seal();
+    report.balance().map_err(|what| Error::SelfCheck { what })?;
+    write_text(&json, &report.to_json())?;
+    write_text(&html, &crate::report::html::report(&report, "")?)?;
+    drop(copy_file);
+    let mut moved = Vec::new();
+    for (_, file) in outputs {
+        moved.extend(file.commit()?);
+    }
+    for file in [json, html] {
+        moved.extend(file.commit()?);
+    }
+    if let Some(recovery) = report.recovery.as_mut() {
+        recovery.moved_aside = moved.iter().map(|m| [m.from.display().to_string(), m.to.display().to_string()]).collect();
+    }
+    Ok(report)
+}
+
+/// `OUT` with an ending behind its whole name.
+fn beside(out: &Path, ending: &str) -> PathBuf {
+    let mut name = out.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+fn settings(survey: &Survey<'_>, options: &Options) -> Result<Settings> {
+    let mut settings = Settings::from_header(&survey.header)
+        .ok_or_else(|| Error::Usage { what: "the page size or the encoding of the database could not be settled".to_owned() })?;
+    settings.wal = options.keep_wal && survey.header.write_version == 2;
+    Ok(settings)
+}
+
+fn reopen(path: &Path, folder: &Path, options: &Options, ctx: &Ctx) -> Result<InputFile> {
+    let mut open = OpenOptions::new();
+    open.hash = !options.no_hash;
+    open.temp_dir = Some(folder.to_path_buf());
+    InputFile::open(path, ctx, &open)
+}
+
+fn write_text(file: &OutputFile, text: &str) -> Result<()> {
+    let mut f: &File = file.file();
+    f.write_all(text.as_bytes()).map_err(|e| Error::io(file.path(), "write", e))
+}
+
+fn output(role: OutputRole, file: &OutputFile, options: &Options, ctx: &Ctx) -> Result<Output> {
+    let mut open = OpenOptions::new();
+    open.hash = !options.no_hash;
+    let read = InputFile::open(file.temp_path(), ctx, &open)?;
+    let print = read.fingerprint();
+    Ok(Output { role, path: file.path().display().to_string(), bytes: print.len, sha256: print.sha256_hex() })
+}

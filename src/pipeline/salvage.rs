@@ -1,0 +1,271 @@
+//! `OUT.salvage.db`: every row that must not stand in the copy, with its provenance, in a database that any SQLite opens.
+//!
+//! Each table has a mirror under its own name: its columns without types and constraints, behind the columns that say where
+//! the row comes from. The table `rootpage_findings` holds the findings that were kept in full.
+
+use std::collections::BTreeSet;
+
+use crate::build::file::OutputFile;
+use crate::build::{DatabaseWriter, Settings, TableTree};
+use crate::ctx::Ctx;
+use crate::error::Result;
+use crate::finding::{Findings, Site};
+use crate::format::record::encode_record;
+use crate::format::{Cell, Encoding, Fields, Value};
+use crate::ids::{PageNo, PageSize, RootPage, small, wide};
+use crate::pipeline::copy::{Copied, Disposition};
+use crate::recover::provenance::{How, Trust};
+use crate::report::collect;
+use crate::survey::plan::{Constant, Row, TablePlan};
+use crate::survey::{Content, Survey};
+use crate::tree::Slot;
+use crate::tree::cells::visit;
+use crate::tree::payload::PayloadReader;
+
+/// The columns in front of a mirror's own.
+const PROVENANCE: [&str; 11] = [
+    "rp_reason",
+    "rp_how",
+    "rp_trust",
+    "rp_source",
+    "rp_page",
+    "rp_cell",
+    "rp_offset",
+    "rp_length",
+    "rp_complete",
+    "rp_rowid",
+    "rp_restore",
+];
+
+struct Mirror<'s> {
+    name: String,
+    plan: &'s TablePlan,
+    slots: &'s [Slot],
+    /// Rows to take; `None`: all of them, the table itself is not in the copy.
+    places: Option<Vec<(PageNo, u16, &'static str)>>,
+    reason: String,
+}
+
+/// Writes the salvage database; `false` when there is nothing to put into it.
+pub(super) fn write(survey: &Survey<'_>, copied: &Copied, file: &OutputFile, _folder: &std::path::Path, ctx: &Ctx) -> Result<bool> {
+    let mirrors = mirrors(survey, copied);
+    if mirrors.is_empty() {
+        return Ok(false);
+    }
+    let size = PageSize::new(4096).unwrap_or(PageSize::SMALLEST);
+    let mut settings = Settings::new(size);
+    settings.encoding = survey.encoding;
+    let mut db = DatabaseWriter::new(file.file(), file.temp_path(), settings)?;
+    let roots = db.reserve_roots(mirrors.len().saturating_add(1))?;
+    let mut schema: Vec<(String, RootPage, String)> = Vec::new();
+    for (mirror, root) in mirrors.iter().zip(&roots) {
+        let mut tree = TableTree::new(&db, *root);
+        let mut next = 0_i64;
+        mirror.each(survey, ctx, |record| {
+            next = next.saturating_add(1);
+            tree.push(&mut db, next, &[record])
+        })?;
+        tree.finish(&mut db)?;
+        schema.push((mirror.name.clone(), *root, mirror.sql()));
+    }
+    if let Some(root) = roots.last() {
+        write_findings(survey, *root, &mut db)?;
+        let sql = "CREATE TABLE rootpage_findings(code, name, object, page, cell, origin, sentence)".to_owned();
+        schema.push(("rootpage_findings".to_owned(), *root, sql));
+    }
+    let mut tree = TableTree::new(&db, RootPage(PageNo::ONE));
+    for (i, (name, root, sql)) in schema.iter().enumerate() {
+        let text = |s: &str| survey.encoding.from_utf8(s.as_bytes()).into_owned();
+        let (kind, name, sql) = (text("table"), text(name), text(sql));
+        let values = [Value::Text(&kind), Value::Text(&name), Value::Text(&name), Value::Int(i64::from(root.0.get())), Value::Text(&sql)];
+        let mut record = Vec::new();
+        encode_record(&mut record, values.into_iter());
+        tree.push(&mut db, i64::try_from(i).unwrap_or(0).saturating_add(1), &[&record])?;
+    }
+    tree.finish(&mut db)?;
+    db.finish()?;
+    Ok(true)
+}
+
+fn mirrors<'s>(survey: &'s Survey<'_>, copied: &Copied) -> Vec<Mirror<'s>> {
+    let mut out: Vec<Mirror<'s>> = Vec::new();
+    let mut names: BTreeSet<String> = BTreeSet::from(["rootpage_findings".to_owned()]);
+    for t in &survey.trees {
+        let Some(Content::Table { plan, scan }) = &t.content else { continue };
+        if t.object == crate::ids::ObjectId::SCHEMA {
+            continue;
+        }
+        let kept = copied.dispositions.get(&t.object).is_some_and(Disposition::is_kept);
+        let mut places = None;
+        let mut reason = String::new();
+        if kept {
+            let selection = copied.selections.get(&t.object);
+            let rows: Vec<_> = selection
+                .iter()
+                .flat_map(|s| s.excluded.values())
+                .map(|e| (e.page, e.cell, e.code.problem().name))
+                .chain(selection.iter().flat_map(|s| &s.rewritten).map(|(p, c)| (*p, *c, "original-of-changed-row")))
+                .collect();
+            if rows.is_empty() {
+                continue;
+            }
+            places = Some(rows);
+        } else {
+            if scan.cells == 0 {
+                continue;
+            }
+            "object-left-out".clone_into(&mut reason);
+        }
+        let mut name = plan.name.clone();
+        while name.is_empty() || name.to_ascii_lowercase().starts_with("sqlite_") || !names.insert(name.to_ascii_lowercase()) {
+            name.insert_str(0, "rp_");
+        }
+        out.push(Mirror { name, plan, slots: &t.tree.slots, places, reason });
+    }
+    out
+}
+
+impl Mirror<'_> {
+    fn sql(&self) -> String {
+        let mut used: BTreeSet<String> = PROVENANCE.iter().map(|s| (*s).to_owned()).collect();
+        let mut columns: Vec<String> = PROVENANCE.iter().map(|s| (*s).to_owned()).collect();
+        for c in self.stored_columns() {
+            let mut name = self.plan.columns.get(c).map(|c| c.name.clone()).unwrap_or_default();
+            while name.is_empty() || !used.insert(name.to_ascii_lowercase()) {
+                name.push('_');
+            }
+            columns.push(quoted(&name));
+        }
+        columns.push("rp_surplus".to_owned());
+        format!("CREATE TABLE {}({})", quoted(&self.name), columns.join(", "))
+    }
+
+    /// The columns that have a value in the evidence, as declared.
+    fn stored_columns(&self) -> Vec<usize> {
+        (0..self.plan.columns.len()).filter(|c| self.plan.columns.get(*c).is_some_and(|c| c.position.is_some())).collect()
+    }
+
+    fn each(&self, survey: &Survey<'_>, ctx: &Ctx, mut f: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let mut maker =
+            RecordMaker { payload: PayloadReader::new(), fields: Fields::new(), out: Vec::new(), columns: self.stored_columns() };
+        match &self.places {
+            Some(places) => {
+                for (page, no, reason) in places {
+                    ctx.check()?;
+                    let cell = survey.pages.page(*page).and_then(|p| p.cell(*no, &survey.pages.split));
+                    if let Ok(cell) = cell {
+                        f(maker.make(survey, self, *page, *no, &cell, reason))?;
+                    }
+                }
+            }
+            None => {
+                visit(&survey.pages, self.slots, Site::default(), false, &mut Findings::new(0), ctx, |_, at| {
+                    f(maker.make(survey, self, at.page, at.no, &at.cell, &self.reason))
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+struct RecordMaker {
+    payload: PayloadReader,
+    fields: Fields,
+    out: Vec<u8>,
+    columns: Vec<usize>,
+}
+
+impl RecordMaker {
+    fn make(&mut self, survey: &Survey<'_>, mirror: &Mirror<'_>, page: PageNo, no: u16, cell: &Cell<'_>, reason: &str) -> &[u8] {
+        let (payload, mut complete) = match self.payload.read(&survey.pages, cell) {
+            Ok(payload) => (payload.to_vec(), true),
+            Err(_) => (self.payload.partial().to_vec(), false),
+        };
+        complete &= self.fields.read(&payload, cell.payload_len).is_ok();
+        let row = Row { rowid: cell.rowid, payload: &payload, fields: &self.fields };
+        let e = survey.encoding;
+        let text = |s: &str| Constant::Text(e.from_utf8(s.as_bytes()).into_owned());
+        let rowid = cell.rowid.map_or(Constant::Null, Constant::Int);
+        let restore = format!(
+            "ATTACH the salvage database AS salvage; INSERT INTO main.{table}({columns}) SELECT {columns} FROM salvage.{mirror} WHERE rp_page={page} AND rp_cell={no};",
+            table = quoted(&mirror.plan.name),
+            mirror = quoted(&mirror.name),
+            columns = self
+                .columns
+                .iter()
+                .filter_map(|c| mirror.plan.columns.get(*c))
+                .filter(|c| c.generated.is_none())
+                .map(|c| quoted(&c.name))
+                .collect::<Vec<_>>()
+                .join(", "),
+        );
+        let mut values: Vec<Constant> = vec![
+            text(reason),
+            text(How::Live.word()),
+            text(if complete { Trust::Linked.word() } else { Trust::Plausible.word() }),
+            text(&collect::origin(survey.pages.origin(page))),
+            Constant::Int(i64::from(page.get())),
+            Constant::Int(i64::from(no)),
+            Constant::Int(i64::from(cell.at)),
+            Constant::Int(i64::from(cell.len)),
+            Constant::Int(i64::from(complete)),
+            rowid,
+            text(&restore),
+        ];
+        for c in &self.columns {
+            // What lies behind the break of a partial row is not known, not a DEFAULT.
+            let position = mirror.plan.columns.get(*c).and_then(|c| c.position).unwrap_or(usize::MAX);
+            let there = complete || position < self.fields.len() && whole(&self.fields, position, &payload);
+            values.push(if there { mirror.plan.raw_value(&row, *c).map_or(Constant::Null, Constant::from) } else { Constant::Null });
+        }
+        let surplus: Vec<Value<'_>> = self.fields.values(&payload).skip(mirror.plan.stored.len()).collect();
+        values.push(if surplus.is_empty() || !complete { Constant::Null } else { text(&literals(&surplus, e)) });
+        self.out.clear();
+        encode_record(&mut self.out, values.iter().map(Constant::value));
+        &self.out
+    }
+}
+
+fn whole(fields: &Fields, position: usize, payload: &[u8]) -> bool {
+    fields.as_slice().get(position).is_some_and(|f| f.start.saturating_add(f.len) <= small(payload.len()))
+}
+
+fn literals(values: &[Value<'_>], encoding: Encoding) -> String {
+    let mut out = String::new();
+    for v in values {
+        if !out.is_empty() {
+            out.push_str(", ");
+        }
+        crate::report::export::sql_literal(&mut out, *v, encoding);
+    }
+    out
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn write_findings<W: std::io::Write + std::io::Seek>(survey: &Survey<'_>, root: RootPage, db: &mut DatabaseWriter<W>) -> Result<()> {
+    let mut tree = TableTree::new(db, root);
+    let e = survey.encoding;
+    for (i, finding) in survey.findings.kept().iter().enumerate() {
+        let p = finding.defect.code.problem();
+        let text = |s: &str| Constant::Text(e.from_utf8(s.as_bytes()).into_owned());
+        let object = finding.site.object.and_then(|o| survey.catalog.get(o)).map_or(Constant::Null, |o| text(&o.name.text()));
+        let values = [
+            text(p.id),
+            text(p.name),
+            object,
+            finding.site.page.map_or(Constant::Null, |p| Constant::Int(i64::from(p.get()))),
+            finding.site.cell.map_or(Constant::Null, |c| Constant::Int(i64::from(c.0))),
+            text(&collect::origin(finding.site.origin)),
+            text(&finding.sentence()),
+        ];
+        let mut record = Vec::new();
+        encode_record(&mut record, values.iter().map(Constant::value));
+        let rowid = i64::try_from(wide(i)).unwrap_or(i64::MAX).saturating_add(1);
+        tree.push(db, rowid, &[&record])?;
+    }
+    tree.finish(db)?;
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! The rows of a table that enter the copy, in the order of the tree.
+//!
+//! Tests:    nothing; the survey has judged every row.
+//! Collects: the record of each row as it is to be written.
+//! Leaves:   rows that the selection excludes, for the salvage database.
+
+use std::collections::BTreeMap;
+
+use crate::ctx::Ctx;
+use crate::error::Result;
+use crate::finding::{Code, Findings, Site};
+use crate::format::record::{copy_fields, encode_record};
+use crate::format::{Cell, Fields, Value};
+use crate::ids::PageNo;
+use crate::survey::compute::Computer;
+use crate::survey::plan::{Constant, Row, TablePlan};
+use crate::survey::{TableScan, table::Excluded};
+use crate::tree::cells::visit;
+use crate::tree::payload::PayloadReader;
+use crate::tree::{Pages, Slot};
+
+/// Which rows of a table are written as they stand, in another form, or not at all.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// Rows that are not written, with the reason.
+    pub excluded: BTreeMap<(PageNo, u16), Excluded>,
+    /// Rows whose record is made anew.
+    pub rewritten: std::collections::BTreeSet<(PageNo, u16)>,
+}
+
+impl Selection {
+    /// What the scan of a table says. With `keep_violations` rows that only break a NOT NULL or a CHECK stay.
+    #[must_use]
+    pub fn of(scan: &TableScan, keep_violations: bool) -> Selection {
+        let keeps = |code: Code| keep_violations && matches!(code, Code::NullInNotNull | Code::CheckFalse);
+        Selection {
+            excluded: scan.excluded.iter().filter(|e| !keeps(e.code)).map(|e| ((e.page, e.cell), *e)).collect(),
+            rewritten: scan.rewritten.clone(),
+        }
+    }
+
+    /// Whether every row is written as it stands.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        self.excluded.is_empty() && self.rewritten.is_empty()
+    }
+
+    /// Excludes one more row.
+    pub fn exclude(&mut self, e: Excluded) {
+        self.excluded.entry((e.page, e.cell)).or_insert(e);
+    }
+}
+
+/// A row as it is written.
+#[derive(Debug, Clone, Copy)]
+pub struct LiveRow<'r> {
+    /// The page of its cell.
+    pub page: PageNo,
+    /// The cell.
+    pub cell: u16,
+    /// Its rowid; `None` in a WITHOUT ROWID table.
+    pub rowid: Option<i64>,
+    /// Its record.
+    pub record: &'r [u8],
+}
+
+/// Reads rows one by one, in any order; keeps its buffers.
+#[derive(Debug)]
+pub struct RowReader<'p, 'a> {
+    pages: &'p Pages<'a>,
+    plan: &'p TablePlan,
+    selection: &'p Selection,
+    payload: PayloadReader,
+    fields: Fields,
+    record: Vec<u8>,
+}
+
+impl<'p, 'a> RowReader<'p, 'a> {
+    /// A reader for the rows of one table.
+    #[must_use]
+    pub fn new(pages: &'p Pages<'a>, plan: &'p TablePlan, selection: &'p Selection) -> RowReader<'p, 'a> {
+        RowReader { pages, plan, selection, payload: PayloadReader::new(), fields: Fields::new(), record: Vec::new() }
+    }
+
+    /// The row of a cell as it is written; `None` when it is excluded or does not decode (the survey has noted that).
+    pub fn row<'s>(&'s mut self, page: PageNo, no: u16, cell: &Cell<'a>) -> Option<LiveRow<'s>>
+    where
+        'a: 's,
+    {
+        let place = (page, no);
+        if !self.selection.excluded.is_empty() && self.selection.excluded.contains_key(&place) {
+            return None;
+        }
+        let RowReader { pages, plan, selection, payload, fields, record } = self;
+        let payload = payload.read(pages, cell).ok()?;
+        if selection.rewritten.is_empty() || !selection.rewritten.contains(&place) {
+            return Some(LiveRow { page, cell: no, rowid: cell.rowid, record: payload });
+        }
+        fields.read(payload, cell.payload_len).ok()?;
+        record.clear();
+        rewrite(plan, &Row { rowid: cell.rowid, payload, fields }, record);
+        Some(LiveRow { page, cell: no, rowid: cell.rowid, record })
+    }
+
+    /// The row at a place.
+    pub fn at<'s>(&'s mut self, page: PageNo, no: u16) -> Option<LiveRow<'s>>
+    where
+        'a: 's,
+    {
+        let cell = self.pages.page(page).ok()?.cell(no, &self.pages.split).ok()?;
+        self.row(page, no, &cell)
+    }
+}
+
+/// The record of a row without surplus values and with generated columns computed.
+fn rewrite(plan: &TablePlan, row: &Row<'_>, out: &mut Vec<u8>) {
+    let fields = row.fields.as_slice();
+    let kept = fields.get(..plan.stored.len()).unwrap_or(fields);
+    let computer = Computer::new(plan);
+    let mut computed: BTreeMap<usize, Constant> = BTreeMap::new();
+    for (position, column) in plan.stored.iter().enumerate().take(kept.len()) {
+        if plan.columns.get(*column).is_some_and(|c| c.generated.is_some()) {
+            if let Some(value) = computer.column(row, *column) {
+                computed.insert(position, value);
+            }
+        }
+    }
+    if computed.is_empty() {
+        copy_fields(out, row.payload, kept);
+        return;
+    }
+    let values = kept.iter().enumerate().map(|(i, f)| match computed.get(&i) {
+        Some(value) => value.value(),
+        None => f.value(row.payload),
+    });
+    let values: Vec<Value<'_>> = values.collect();
+    encode_record(out, values.iter().copied());
+}
+
+/// Every row of a table that is written, in the order of the tree.
+///
+/// # Errors
+/// Cancellation, and what `f` returns.
+pub fn rows(
+    pages: &Pages<'_>,
+    slots: &[Slot],
+    plan: &TablePlan,
+    selection: &Selection,
+    ctx: &Ctx,
+    mut f: impl FnMut(LiveRow<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut reader = RowReader::new(pages, plan, selection);
+    visit(pages, slots, Site::default(), false, &mut Findings::new(0), ctx, |_, at| match reader.row(at.page, at.no, &at.cell) {
+        Some(row) => f(row),
+        None => Ok(()),
+    })?;
+    Ok(())
+}

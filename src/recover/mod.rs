@@ -1,0 +1,7 @@
+//! L6: rows with provenance: which rows of the evidence enter the copy, in which form, and what becomes of the others.
+
+pub mod live;
+pub mod provenance;
+
+pub use live::{LiveRow, Selection, rows};
+pub use provenance::{How, Trust};
