@@ -4,84 +4,108 @@ use std::path::Path;
 
 use crate::ctx::Ctx;
 use crate::error::{Error, Result};
-use crate::evidence::{Clues, Geometry, Held, InputFile, MainOnly, OpenOptions, PageSource, reconcile};
+use crate::evidence::{At, Evidence, Fit, Held, OpenOptions, PageSource, Part, Sources, Verdict, View};
 use crate::finding::Findings;
 use crate::format::DatabaseHeader;
-use crate::pipeline::{Inputs, Options};
-use crate::report::model::{Access, HeaderDecision, Input, InputRole, Report};
-use crate::survey::Survey;
+use crate::pipeline::{Inputs, Options, Snapshot, SuperJournal};
+use crate::report::model::{self, Access, HeaderDecision, Input, InputRole, Report, Sidecar, ViewCount};
+use crate::survey::{Content, Survey};
 use crate::tree::Pages;
 
-/// The inputs, read through, with everything that was decided about them.
+/// Opens what the caller named. `temp_dir` is where a private snapshot may lie.
+///
+/// # Errors
+/// What [`Evidence::open`] says; `Usage` for a branch, which only a log with a fork has.
+pub(super) fn open(inputs: &Inputs, options: &Options, temp_dir: Option<&Path>, ctx: &Ctx) -> Result<Evidence> {
+    let mut open = OpenOptions::new();
+    open.no_mmap = options.no_mmap;
+    open.hash = !options.no_hash;
+    open.temp_dir = temp_dir.map(Path::to_path_buf);
+    let at = match &inputs.at {
+        None => None,
+        Some(Snapshot::Commit(n)) => Some(At::Commit(*n)),
+        Some(Snapshot::Frame(n)) => Some(At::Frame(*n)),
+        Some(Snapshot::Branch(name)) => {
+            return Err(Error::Usage { what: format!("there is no branch {name:?}; name a commit or a frame of the log") });
+        }
+    };
+    let sources = Sources {
+        db: inputs.db.clone(),
+        wal: inputs.wal.clone(),
+        journal: inputs.journal.clone(),
+        shm: inputs.shm.clone(),
+        no_wal: inputs.no_wal,
+        no_journal: inputs.no_journal,
+        offset: inputs.offset,
+        at,
+        super_journal: inputs.super_journal.map(|s| s == SuperJournal::Present),
+    };
+    Evidence::open(&sources, ctx, &open)
+}
+
+/// The state of the evidence that is read, and what was found while settling it.
 #[derive(Debug)]
-pub(super) struct Opened {
-    files: Vec<(InputFile, InputRole)>,
-    /// The geometry that all layers read.
-    pub(super) geometry: Geometry,
-    /// What was found while settling it.
+pub(super) struct Viewed<'a> {
+    evidence: &'a Evidence,
+    /// The state.
+    pub(super) view: View<'a>,
     log: Findings,
 }
 
-impl Opened {
-    /// Opens what the caller named. `temp_dir` is where a private snapshot may lie.
-    pub(super) fn open(inputs: &Inputs, options: &Options, temp_dir: Option<&Path>, ctx: &Ctx) -> Result<Opened> {
-        let mut open = OpenOptions::new();
-        open.no_mmap = options.no_mmap;
-        open.hash = !options.no_hash;
-        open.temp_dir = temp_dir.map(Path::to_path_buf);
-        let main = InputFile::open(&inputs.db, ctx, &open)?;
+impl<'a> Viewed<'a> {
+    /// Settles which state is read.
+    ///
+    /// # Errors
+    /// `NotADatabase` when no page can be made out; `Usage` for a commit that the log does not have.
+    pub(super) fn new(evidence: &'a Evidence, path: &Path, ctx: &Ctx) -> Result<Viewed<'a>> {
         let mut log = Findings::new(ctx.limits.findings_per_code);
-        let clues = Clues { main: main.bytes(), ..Clues::default() };
-        let geometry = reconcile(&clues, &mut log)
-            .ok_or_else(|| Error::NotADatabase { path: inputs.db.clone(), what: "no database page in it".to_owned() })?;
-        Ok(Opened { files: vec![(main, InputRole::Main)], geometry, log })
-    }
-
-    fn main(&self) -> &[u8] {
-        self.files.first().map_or(&[], |(f, _)| f.bytes())
-    }
-
-    /// The pages of the snapshot.
-    pub(super) fn source(&self) -> Box<dyn PageSource + '_> {
-        Box::new(MainOnly::new(self.main(), self.geometry.page_size))
+        let view = evidence
+            .view(&mut log)?
+            .ok_or_else(|| Error::NotADatabase { path: path.to_path_buf(), what: "there is no database page in it".to_owned() })?;
+        Ok(Viewed { evidence, view, log })
     }
 
     /// The header as it was settled.
-    pub(super) fn header(&self) -> DatabaseHeader {
-        let mut header = self.geometry.header.unwrap_or_default();
-        header.encoding_raw = self.geometry.encoding.number();
-        header.reserved = self.geometry.reserved;
-        header.page_size_raw = DatabaseHeader::page_size_field(self.geometry.page_size);
+    fn header(&self) -> DatabaseHeader {
+        let geometry = &self.view.geometry;
+        let mut header = geometry.header.unwrap_or_default();
+        header.encoding_raw = geometry.encoding.number();
+        header.reserved = geometry.reserved;
+        header.page_size_raw = DatabaseHeader::page_size_field(geometry.page_size);
         header
     }
 
-    /// Surveys the snapshot.
-    pub(super) fn survey<'a>(&self, source: &'a dyn PageSource, ctx: &Ctx) -> Result<Survey<'a>> {
-        let pages = Pages::new(source, self.geometry.reserved);
+    /// Surveys the state.
+    pub(super) fn survey(&self, ctx: &Ctx) -> Result<Survey<'_>> {
+        let pages = Pages::new(&self.view.snapshot, self.view.geometry.reserved);
         Survey::run(pages, self.header(), self.log.clone(), ctx)
     }
 
-    /// Reads all inputs once more: `Unstable` when one changed.
+    /// Reads all inputs once more.
+    ///
+    /// # Errors
+    /// `Unstable` when one changed.
     pub(super) fn recheck(&self, options: &Options, ctx: &Ctx) -> Result<()> {
         if options.no_hash {
             return Ok(());
         }
-        for (file, _) in &self.files {
-            if let Some(what) = file.recheck(ctx)? {
-                return Err(Error::Unstable { path: file.path().to_path_buf(), what });
-            }
+        match self.evidence.recheck(ctx)? {
+            Some((path, what)) => Err(Error::Unstable { path, what }),
+            None => Ok(()),
         }
-        Ok(())
     }
 
-    /// Enters inputs and decisions into a report. Comes after [`Opened::recheck`], which proves the second hash.
-    pub(super) fn describe(&self, report: &mut Report) {
-        for (file, role) in &self.files {
+    /// Enters inputs, sidecars and decisions into a report. Comes after [`Viewed::recheck`], which proves the second hash.
+    ///
+    /// # Errors
+    /// Cancellation.
+    pub(super) fn describe(&self, survey: &Survey<'_>, report: &mut Report, ctx: &Ctx) -> Result<()> {
+        for (part, file) in self.evidence.inputs() {
             let print = file.fingerprint();
             let hash = print.sha256_hex();
             report.inputs.push(Input {
                 path: file.path().display().to_string(),
-                role: *role,
+                role: role(part),
                 bytes: print.len,
                 sha256_before: hash.clone(),
                 sha256_after: hash,
@@ -89,17 +113,96 @@ impl Opened {
                 unreadable: file.holes().iter().map(|r| [r.start, r.end]).collect(),
             });
         }
-        report.page_size = self.geometry.page_size.get();
-        report.header = self
-            .geometry
+        let geometry = &self.view.geometry;
+        report.page_size = geometry.page_size.get();
+        report.header = geometry
             .decisions
             .iter()
             .map(|d| HeaderDecision {
                 field: d.field.to_owned(),
                 value: d.value.clone(),
                 evidence: d.evidence.clone(),
-                overruled: d.evidence != "the header",
+                overruled: !d.evidence.starts_with("the header"),
             })
             .collect();
+        report.snapshot = match (self.view.upto, self.view.rolled_back) {
+            (Some(frame), false) => Some(format!("the log up to frame {}", frame.0)),
+            (Some(frame), true) => Some(format!("rolled back, then the log up to frame {}", frame.0)),
+            (None, true) => Some("rolled back by the journal".to_owned()),
+            (None, false) => None,
+        };
+        let views = match &self.view.main_only {
+            Some(other) => counts(survey, &self.count(other, ctx)?),
+            None => Vec::new(),
+        };
+        let path = |wanted: Part| {
+            let file = self.evidence.inputs().find(|(p, _)| *p == wanted);
+            file.map_or_else(String::new, |(_, f)| f.path().display().to_string())
+        };
+        if self.evidence.inputs().any(|(p, _)| p == Part::Wal) {
+            let (fit, reason) = fit(self.view.wal_fit.as_ref(), "no committed frame in it that SQLite would read");
+            let blended = self.view.upto.is_some();
+            let views = views.clone();
+            report.sidecars.push(Sidecar { path: path(Part::Wal), role: InputRole::Wal, fit, blended, reason, views });
+        }
+        if self.evidence.inputs().any(|(p, _)| p == Part::Journal) {
+            let (fit, reason) = fit(self.view.journal_fit.as_ref(), "not hot: SQLite would not roll it back");
+            let blended = self.view.rolled_back;
+            report.sidecars.push(Sidecar { path: path(Part::Journal), role: InputRole::Journal, fit, blended, reason, views });
+        }
+        Ok(())
+    }
+
+    /// Rows per table of another state, by name.
+    fn count(&self, other: &dyn PageSource, ctx: &Ctx) -> Result<Vec<(String, u64)>> {
+        let pages = Pages::new(other, self.view.geometry.reserved);
+        let survey = Survey::run(pages, self.header(), Findings::new(0), ctx)?;
+        Ok(rows_by_table(&survey))
+    }
+}
+
+fn rows_by_table(survey: &Survey<'_>) -> Vec<(String, u64)> {
+    let tables = survey.trees.iter().filter(|t| t.object != crate::ids::ObjectId::SCHEMA);
+    tables
+        .filter_map(|t| match &t.content {
+            Some(Content::Table { plan, scan }) => Some((plan.name.clone(), scan.cells)),
+            _ => None,
+        })
+        .collect()
+}
+
+fn counts(survey: &Survey<'_>, without: &[(String, u64)]) -> Vec<ViewCount> {
+    let with = rows_by_table(survey);
+    let find = |list: &[(String, u64)], name: &str| list.iter().find(|(n, _)| n == name).map(|(_, rows)| *rows);
+    let mut names: Vec<&String> = with.iter().chain(without).map(|(n, _)| n).collect();
+    names.sort();
+    names.dedup();
+    names
+        .into_iter()
+        .map(|n| ViewCount { table: n.clone(), with: find(&with, n), without: find(without, n) })
+        .filter(|v| v.with != v.without)
+        .collect()
+}
+
+fn role(part: Part) -> InputRole {
+    match part {
+        Part::Main => InputRole::Main,
+        Part::Wal => InputRole::Wal,
+        Part::Journal => InputRole::Journal,
+        Part::Shm => InputRole::Shm,
+    }
+}
+
+fn fit(fit: Option<&Fit>, none: &str) -> (model::Fit, String) {
+    match fit {
+        None => (model::Fit::Undecided, none.to_owned()),
+        Some(fit) => {
+            let word = match fit.verdict {
+                Verdict::Same => model::Fit::Same,
+                Verdict::Foreign => model::Fit::Foreign,
+                Verdict::Undecided => model::Fit::Undecided,
+            };
+            (word, fit.text())
+        }
     }
 }

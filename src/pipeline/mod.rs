@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use crate::ctx::Ctx;
 use crate::error::{Error, Result};
 use crate::ids::PageNo;
-use crate::pipeline::evidence::Opened;
+use crate::pipeline::evidence::Viewed;
 use crate::report::Report;
 use crate::report::export::RowSink;
 use crate::report::model::Verb;
@@ -109,19 +109,19 @@ fn not_built<T>() -> Result<T> {
 /// # Errors
 /// What the tool cannot do; damage is never an error.
 pub fn check(inputs: &Inputs, options: &Options, ctx: &Ctx) -> Result<Report> {
-    let opened = Opened::open(inputs, options, None, ctx)?;
-    let source = opened.source();
-    let survey = opened.survey(source.as_ref(), ctx)?;
-    opened.recheck(options, ctx)?;
-    Ok(reported(Verb::Check, &opened, &survey))
+    let evidence = evidence::open(inputs, options, None, ctx)?;
+    let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
+    let survey = viewed.survey(ctx)?;
+    viewed.recheck(options, ctx)?;
+    reported(Verb::Check, &viewed, &survey, ctx)
 }
 
-fn reported(verb: Verb, opened: &Opened, survey: &Survey<'_>) -> Report {
+fn reported(verb: Verb, viewed: &Viewed<'_>, survey: &Survey<'_>, ctx: &Ctx) -> Result<Report> {
     let mut report = Report::new(verb);
-    opened.describe(&mut report);
+    viewed.describe(survey, &mut report, ctx)?;
     describe::survey(survey, &mut report);
     report.seal();
-    report
+    Ok(report)
 }
 
 /// Writes the clean copy to `out` and, beside it, the salvage database, `finish.sql` and both reports.
@@ -137,12 +137,12 @@ pub fn recover(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> Res
 /// # Errors
 /// What the tool cannot do, an unknown table, and whatever the sink returns.
 pub fn rows(inputs: &Inputs, options: &Options, table: Option<&str>, sink: &mut dyn RowSink, ctx: &Ctx) -> Result<Report> {
-    let opened = Opened::open(inputs, options, None, ctx)?;
-    let source = opened.source();
-    let survey = opened.survey(source.as_ref(), ctx)?;
+    let evidence = evidence::open(inputs, options, None, ctx)?;
+    let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
+    let survey = viewed.survey(ctx)?;
     rows::stream(&survey, table, options.keep_violations, sink, ctx)?;
-    opened.recheck(options, ctx)?;
-    Ok(reported(Verb::Rows, &opened, &survey))
+    viewed.recheck(options, ctx)?;
+    reported(Verb::Rows, &viewed, &survey, ctx)
 }
 
 /// One page explained.
@@ -150,11 +150,11 @@ pub fn rows(inputs: &Inputs, options: &Options, table: Option<&str>, sink: &mut 
 /// # Errors
 /// What the tool cannot do, and a page outside the database.
 pub fn page(inputs: &Inputs, options: &Options, page: PageNo, ctx: &Ctx) -> Result<PageView> {
-    let opened = Opened::open(inputs, options, None, ctx)?;
-    let source = opened.source();
-    let survey = opened.survey(source.as_ref(), ctx)?;
-    let view = page::view(&survey, page, opened.geometry.offset(page))?;
-    opened.recheck(options, ctx)?;
+    let evidence = evidence::open(inputs, options, None, ctx)?;
+    let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
+    let survey = viewed.survey(ctx)?;
+    let view = page::view(&survey, page, viewed.view.geometry.offset(page))?;
+    viewed.recheck(options, ctx)?;
     Ok(view)
 }
 
@@ -163,11 +163,11 @@ pub fn page(inputs: &Inputs, options: &Options, page: PageNo, ctx: &Ctx) -> Resu
 /// # Errors
 /// What the tool cannot do.
 pub fn map(inputs: &Inputs, options: &Options, ctx: &Ctx) -> Result<Report> {
-    let opened = Opened::open(inputs, options, None, ctx)?;
-    let source = opened.source();
-    let survey = opened.survey(source.as_ref(), ctx)?;
-    opened.recheck(options, ctx)?;
-    Ok(reported(Verb::Map, &opened, &survey))
+    let evidence = evidence::open(inputs, options, None, ctx)?;
+    let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
+    let survey = viewed.survey(ctx)?;
+    viewed.recheck(options, ctx)?;
+    reported(Verb::Map, &viewed, &survey, ctx)
 }
 
 /// Deleted and old rows with provenance, written to a salvage database at `out`.

@@ -10,7 +10,7 @@ use crate::ctx::Ctx;
 use crate::error::{Error, Result};
 use crate::evidence::{InputFile, OpenOptions};
 use crate::pipeline::copy::{self, Target};
-use crate::pipeline::evidence::Opened;
+use crate::pipeline::evidence::{self, Viewed};
 use crate::pipeline::{Inputs, Options, describe, ledger, salvage};
 use crate::report::Report;
 use crate::report::model::{Output, OutputRole, Recovery, Verb};
@@ -21,18 +21,18 @@ use crate::survey::Survey;
 /// # Errors
 /// What the tool cannot do; nothing is left half-written.
 pub(super) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> Result<Report> {
-    let evidence: Vec<&Path> = [Some(inputs.db.as_path()), inputs.journal.as_deref(), inputs.shm.as_deref(), inputs.schema.as_deref()]
+    let named: Vec<&Path> = [Some(inputs.db.as_path()), inputs.journal.as_deref(), inputs.shm.as_deref(), inputs.schema.as_deref()]
         .into_iter()
         .flatten()
         .chain(inputs.wal.iter().map(PathBuf::as_path))
         .collect();
-    let target = OutputFile::create(out, options.force, &evidence)?;
-    let side = |ending: &str| OutputFile::create(&beside(out, ending), options.force, &evidence);
+    let target = OutputFile::create(out, options.force, &named)?;
+    let side = |ending: &str| OutputFile::create(&beside(out, ending), options.force, &named);
     let (json, html) = (side(".report.json")?, side(".report.html")?);
     let folder = target.folder().to_path_buf();
-    let opened = Opened::open(inputs, options, Some(&folder), ctx)?;
-    let source = opened.source();
-    let survey = opened.survey(source.as_ref(), ctx)?;
+    let evidence = evidence::open(inputs, options, Some(&folder), ctx)?;
+    let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
+    let survey = viewed.survey(ctx)?;
 
     let settings = settings(&survey, options)?;
     let place = Target { file: target.file(), path: target.temp_path(), folder: &folder };
@@ -45,8 +45,8 @@ pub(super) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> 
     let salvage_file = side(".salvage.db")?;
     let salvaged = salvage::write(&survey, &copied, &salvage_file, &folder, ctx)?;
     let finish = ledger::finish_sql(&survey, &copied);
-    opened.recheck(options, ctx)?;
-    opened.describe(&mut report);
+    viewed.recheck(options, ctx)?;
+    viewed.describe(&survey, &mut report, ctx)?;
     describe::survey(&survey, &mut report);
     let mut recovery = Recovery {
         tables: ledger::tables(&survey, &copied),
