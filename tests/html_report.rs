@@ -11,9 +11,9 @@ use report_samples as samples;
 use rootpage::report::{Report, html};
 
 fn browser() -> Option<PathBuf> {
-    let found = ["chromium", "chromium-browser", "google-chrome"].iter().find_map(|name| {
-        std::env::split_paths(&std::env::var_os("PATH")?).map(|d| d.join(name)).find(|p| p.is_file())
-    });
+    let found = ["chromium", "chromium-browser", "google-chrome"]
+        .iter()
+        .find_map(|name| std::env::split_paths(&std::env::var_os("PATH")?).map(|d| d.join(name)).find(|p| p.is_file()));
     if found.is_none() {
         eprintln!("skipped: no chromium on this machine");
     }
@@ -91,7 +91,8 @@ fn the_map_tells_what_a_page_is() {
         return JSON.stringify({byNumber, byTap, byHover, byKey, changed: before !== dimmed, folded: !folds[0].open, title: document.title,
             requests: performance.getEntriesByType('resource').length, wide: document.documentElement.scrollWidth > innerWidth});";
     let Some(result) = drive(&samples::damaged(100), script) else { return };
-    let json = result.strip_prefix("OK ").unwrap_or_else(|| panic!("{result}")).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    let json =
+        result.strip_prefix("OK ").unwrap_or_else(|| panic!("{result}")).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
     let v: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(v["byNumber"].as_str().unwrap().split(" · ").count(), 2, "{v}");
     assert!(v["byNumber"].as_str().unwrap().starts_with("table-interior of table messages"), "{v}");

@@ -70,10 +70,10 @@ pub(super) fn finish_sql(survey: &Survey<'_>, copied: &Copied) -> Option<String>
             let Some(sql) = object.sql() else { continue };
             let reason: String = reason.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
             text.push_str(&format!("-- {}\n{};\n", reason, String::from_utf8_lossy(sql).trim_end_matches(';')));
-            if kind == ObjectKind::Virtual {
-                if let Some(rebuild) = rebuild(object) {
-                    text.push_str(&rebuild);
-                }
+            if kind == ObjectKind::Virtual
+                && let Some(rebuild) = rebuild(object)
+            {
+                text.push_str(&rebuild);
             }
         }
     }

@@ -44,10 +44,10 @@ pub(super) fn view(survey: &Survey<'_>, no: PageNo, file_offset: Option<u64>) ->
         hex: image.bytes.iter().map(|b| format!("{b:02x}")).collect(),
         ..PageView::default()
     };
-    if no == PageNo::ONE {
-        if let Ok(header) = DatabaseHeader::read(image.bytes) {
-            view.fields.extend(header_fields(&header));
-        }
+    if no == PageNo::ONE
+        && let Ok(header) = DatabaseHeader::read(image.bytes)
+    {
+        view.fields.extend(header_fields(&header));
     }
     match role {
         Role::FreelistTrunk => trunk(survey, image.bytes, &mut view),

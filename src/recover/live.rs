@@ -119,10 +119,10 @@ fn rewrite(plan: &TablePlan, row: &Row<'_>, out: &mut Vec<u8>) {
     let computer = Computer::new(plan);
     let mut computed: BTreeMap<usize, Constant> = BTreeMap::new();
     for (position, column) in plan.stored.iter().enumerate().take(kept.len()) {
-        if plan.columns.get(*column).is_some_and(|c| c.generated.is_some()) {
-            if let Some(value) = computer.column(row, *column) {
-                computed.insert(position, value);
-            }
+        if plan.columns.get(*column).is_some_and(|c| c.generated.is_some())
+            && let Some(value) = computer.column(row, *column)
+        {
+            computed.insert(position, value);
         }
     }
     if computed.is_empty() {

@@ -302,11 +302,3 @@ fn files(report: &Report) -> Vec<FileView> {
     });
     inputs.chain(outputs).collect()
 }
-
-/// The report as one page.
-///
-/// # Errors
-/// None in practice: writing to memory.
-pub fn report(report: &Report, _again: &str) -> Result<String> {
-    Ok(report.to_json())
-}

@@ -93,7 +93,6 @@ struct Seen<'r> {
     hash: u64,
     page: PageNo,
     cell: u16,
-    rowid: Option<i64>,
     words: &'r dyn Fn() -> String,
 }
 
@@ -157,7 +156,7 @@ impl Sides<'_, '_> {
                     Some(rowid) => format!("rowid {rowid}"),
                     None => words(fields.values(payload).take(self.table_plan.key.as_ref().map_or(1, |k| k.columns.len())), self.encoding),
                 };
-                f(Seen { hash: hash.get(), page: at.page, cell: at.no, rowid: row.rowid, words: &words });
+                f(Seen { hash: hash.get(), page: at.page, cell: at.no, words: &words });
             }
             Ok(())
         })?;
@@ -173,9 +172,8 @@ impl Sides<'_, '_> {
                 return Ok(());
             }
             let hash = fields.values(payload).fold(EntryHash::default(), EntryHash::add);
-            let rowid = fields.values(payload).last().and_then(Value::as_int);
             let words = || words(fields.values(payload), self.encoding);
-            f(Seen { hash: hash.get(), page: at.page, cell: at.no, rowid, words: &words });
+            f(Seen { hash: hash.get(), page: at.page, cell: at.no, words: &words });
             Ok(())
         })?;
         Ok(())

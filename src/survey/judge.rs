@@ -58,20 +58,20 @@ impl<'p> Judge<'p> {
             log.add(Defect::new(Code::MoreValuesThanColumns, 0, wide(row.fields.len()), wide(plan.stored.len())), here);
             verdict = Verdict::Rewrite;
         }
-        if let Some(key) = &plan.key {
-            if row.fields.len() < key.columns.len() {
-                let d = Defect::new(Code::FewerKeyValues, 0, wide(row.fields.len()), wide(key.columns.len()));
-                log.add(d, here);
-                return Verdict::Breaks(Code::FewerKeyValues, 0);
-            }
+        if let Some(key) = &plan.key
+            && row.fields.len() < key.columns.len()
+        {
+            let d = Defect::new(Code::FewerKeyValues, 0, wide(row.fields.len()), wide(key.columns.len()));
+            log.add(d, here);
+            return Verdict::Breaks(Code::FewerKeyValues, 0);
         }
         for field in row.fields.as_slice() {
-            if field.serial >= 13 && field.serial & 1 == 1 {
-                if let Value::Text(t) = field.value(row.payload) {
-                    if !plan.encoding.is_valid(t) {
-                        log.add(Defect::new(Code::TextNotDecodable, field.start, 0, 0), here);
-                    }
-                }
+            if field.serial >= 13
+                && field.serial & 1 == 1
+                && let Value::Text(t) = field.value(row.payload)
+                && !plan.encoding.is_valid(t)
+            {
+                log.add(Defect::new(Code::TextNotDecodable, field.start, 0, 0), here);
             }
         }
         for &(column, class, not_null) in &self.ruled {
@@ -107,10 +107,10 @@ impl<'p> Judge<'p> {
         if !index.computable {
             return None;
         }
-        if let Some(condition) = &index.condition {
-            if !matches!(self.computer.truth(row, condition), Outcome::True) {
-                return None;
-            }
+        if let Some(condition) = &index.condition
+            && !matches!(self.computer.truth(row, condition), Outcome::True)
+        {
+            return None;
         }
         let mut hash = EntryHash::default();
         for column in &index.columns {

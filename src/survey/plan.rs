@@ -288,10 +288,10 @@ impl TablePlan {
     #[must_use]
     #[inline]
     pub fn raw_value<'v>(&'v self, row: &Row<'v>, column: usize) -> Option<Value<'v>> {
-        if self.alias == Some(column) {
-            if let Some(rowid) = row.rowid {
-                return Some(Value::Int(rowid));
-            }
+        if self.alias == Some(column)
+            && let Some(rowid) = row.rowid
+        {
+            return Some(Value::Int(rowid));
         }
         let plan = self.columns.get(column)?;
         let position = plan.position?;

@@ -184,10 +184,10 @@ fn scan_run(
             while bounds.get(bound_at).is_some_and(|b| b.0 != at.page) {
                 bound_at = bound_at.saturating_add(1);
             }
-            if let Some((_, above, upto)) = bounds.get(bound_at) {
-                if above.is_some_and(|a| rowid <= a) || upto.is_some_and(|u| rowid > u) {
-                    log.add_with(Defect::new(Code::KeyOutsideParent, at.cell.at, u64::from(at.no), 0), here, format!("rowid {rowid}"));
-                }
+            if let Some((_, above, upto)) = bounds.get(bound_at)
+                && (above.is_some_and(|a| rowid <= a) || upto.is_some_and(|u| rowid > u))
+            {
+                log.add_with(Defect::new(Code::KeyOutsideParent, at.cell.at, u64::from(at.no), 0), here, format!("rowid {rowid}"));
             }
             if scan.last.is_some_and(|last| rowid <= last) {
                 let code = if scan.last == Some(rowid) { Code::RowidTwice } else { Code::KeyOrder };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::ctx::Ctx;
 use crate::error::Result;
-use crate::finding::{Code, Defect, Findings, Site};
+use crate::finding::{Findings, Site};
 use crate::format::PageKind;
 use crate::ids::{ObjectId, PageNo, RootPage};
 use crate::schema::{Catalog, Object};
@@ -118,10 +118,4 @@ fn rowid_range(pages: &Pages<'_>, no: PageNo) -> Option<(i64, i64)> {
     }
     let rowids = page.cells(pages.split).filter_map(|(_, c)| c.ok()?.rowid);
     rowids.fold(None, |range: Option<(i64, i64)>, r| Some(range.map_or((r, r), |(low, high)| (low.min(r), high.max(r)))))
-}
-
-/// The finding for an object whose tree cannot be walked at all.
-#[must_use]
-pub fn root_defect(root: PageNo, pages: &Pages<'_>) -> Defect {
-    Defect::new(Code::RootOutside, 0, u64::from(root.get()), u64::from(pages.count()))
 }

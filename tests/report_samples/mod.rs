@@ -113,7 +113,15 @@ pub fn damaged(pages: u32) -> Report {
         object(1, "table", "messages", Some(2), Status::Damaged, Some(4233), u64::from(pages) / 2),
         object(2, "index", "messages_by_date", Some(3), Status::Damaged, None, 900),
         object(3, "table", HOSTILE, Some(4), Status::Missing, None, 0),
-        object(4, "table", "a_table_with_a_name_that_is_much_longer_than_any_column_of_a_terminal_of_eighty", Some(9), Status::Whole, Some(7), 1),
+        object(
+            4,
+            "table",
+            "a_table_with_a_name_that_is_much_longer_than_any_column_of_a_terminal_of_eighty",
+            Some(9),
+            Status::Whole,
+            Some(7),
+            1,
+        ),
     ];
     r.findings = vec![
         finding(Code::PageWithoutOwner, Class::Housekeeping, None, 12, &[31, 32]),
@@ -140,7 +148,14 @@ pub fn damaged(pages: u32) -> Report {
         }
         let count = count.min(pages - page + 1);
         let damaged = matches!(page, 4 | 17 | 40 | 50) || page == pages - 20;
-        r.map.push(PageRun { first: page, count, role: role.into(), owner, origin: if seed.is_multiple_of(3) { "wal".into() } else { "main".into() }, damaged });
+        r.map.push(PageRun {
+            first: page,
+            count,
+            role: role.into(),
+            owner,
+            origin: if seed.is_multiple_of(3) { "wal".into() } else { "main".into() },
+            damaged,
+        });
         *r.pages_by_role.entry(role.into()).or_insert(0) += u64::from(count);
         page += count;
     }
@@ -178,7 +193,12 @@ pub fn recovered() -> Report {
                 values_changed: BTreeMap::from([("unique-value-nulled".into(), 1)]),
                 notes: vec!["3 rows break NOT NULL and are confirmed by an index: see out.db.salvage.db".into()],
             },
-            TableRecovery { name: HOSTILE.into(), object: Some(3), lost: vec![Gone { page: Some(4), ..Gone::default() }], ..Default::default() },
+            TableRecovery {
+                name: HOSTILE.into(),
+                object: Some(3),
+                lost: vec![Gone { page: Some(4), ..Gone::default() }],
+                ..Default::default()
+            },
             TableRecovery { name: "settings".into(), object: Some(4), rows_found: 7, rows_written: 7, ..Default::default() },
         ],
         left_out: vec![LeftOut {

@@ -36,19 +36,21 @@ pub(crate) fn write<W: Write + Seek>(
     let mut tree = IndexTree::new(db, root);
     let selection = copied.selections.get(&table);
     let surveyed = survey.tree_of(id);
-    if let Some((t, Content::Index { scan, fit: IndexFit::Equal, .. })) = surveyed.and_then(|t| Some((t, t.content.as_ref()?))) {
-        if scan.ordered && scan.duplicates == 0 && selection.is_some_and(|s| s.is_all()) {
-            let mut reader = PayloadReader::new();
-            visit(&survey.pages, &t.tree.slots, Site::default(), false, &mut Findings::new(0), ctx, |_, at| {
-                match reader.read(&survey.pages, &at.cell) {
-                    Ok(payload) => tree.push(db, &[payload]),
-                    Err(_) => Err(inconsistent("an entry of a whole index does not read")),
-                }
-            })?;
-            tree.finish(db)?;
-            ctx.progress.advance(wide(t.tree.slots.len()));
-            return Ok(());
-        }
+    if let Some((t, Content::Index { scan, fit: IndexFit::Equal, .. })) = surveyed.and_then(|t| Some((t, t.content.as_ref()?)))
+        && scan.ordered
+        && scan.duplicates == 0
+        && selection.is_some_and(|s| s.is_all())
+    {
+        let mut reader = PayloadReader::new();
+        visit(&survey.pages, &t.tree.slots, Site::default(), false, &mut Findings::new(0), ctx, |_, at| {
+            match reader.read(&survey.pages, &at.cell) {
+                Ok(payload) => tree.push(db, &[payload]),
+                Err(_) => Err(inconsistent("an entry of a whole index does not read")),
+            }
+        })?;
+        tree.finish(db)?;
+        ctx.progress.advance(wide(t.tree.slots.len()));
+        return Ok(());
     }
     let Some((t, Content::Table { plan, .. })) = survey.tree_of(table).and_then(|t| Some((t, t.content.as_ref()?))) else {
         // A table without a tree has no rows.
@@ -111,10 +113,10 @@ impl<'p> EntryMaker<'p> {
             return false;
         }
         let r = Row { rowid: row.rowid, payload: row.record, fields: &self.fields };
-        if let Some(condition) = &self.index.condition {
-            if self.computer.truth(&r, condition) != Outcome::True {
-                return false;
-            }
+        if let Some(condition) = &self.index.condition
+            && self.computer.truth(&r, condition) != Outcome::True
+        {
+            return false;
         }
         self.values.clear();
         for column in &self.index.columns {

@@ -41,13 +41,13 @@ pub(crate) fn decide(survey: &Survey<'_>) -> BTreeMap<ObjectId, Disposition> {
     }
     // A family stands or falls as a whole: its shadow tables are one index.
     for object in catalog.objects() {
-        if let Some(of) = object.family.virtual_table() {
-            if !family_is_whole(survey, of) {
-                let family = catalog.get(of).map_or_else(String::new, |o| o.name.text());
-                let reason = format!("the shadow tables of {family} are not whole");
-                all.insert(of, Disposition::out(reason.clone(), true));
-                all.insert(object.id, Disposition::out(reason, false));
-            }
+        if let Some(of) = object.family.virtual_table()
+            && !family_is_whole(survey, of)
+        {
+            let family = catalog.get(of).map_or_else(String::new, |o| o.name.text());
+            let reason = format!("the shadow tables of {family} are not whole");
+            all.insert(of, Disposition::out(reason.clone(), true));
+            all.insert(object.id, Disposition::out(reason, false));
         }
     }
     for object in catalog.objects().iter().filter(|o| matches!(o.kind, ObjectKind::Index | ObjectKind::Trigger)) {

@@ -171,11 +171,12 @@ pub(crate) fn twice(
         }
         let rowid = (plan.key.is_none()).then(|| rowid_of(key));
         let mut loser = place;
-        if let (Some(rowid), Some(first)) = (rowid, keeper) {
-            if !fits(rowid, first.0) && fits(rowid, place.0) {
-                keeper = Some(place);
-                loser = first;
-            }
+        if let (Some(rowid), Some(first)) = (rowid, keeper)
+            && !fits(rowid, first.0)
+            && fits(rowid, place.0)
+        {
+            keeper = Some(place);
+            loser = first;
         }
         losers.push(Excluded { page: loser.0, cell: loser.1, rowid, code: Code::RowidTwice, got: 0 });
     }
