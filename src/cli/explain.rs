@@ -47,7 +47,7 @@ impl Args {
         };
         let _ = writeln!(out, "{} {}\n", p.id, p.name);
         let meaning = p.meaning.split_whitespace().collect::<Vec<_>>().join(" ");
-        let sentence = p.sentence.replace("{got}", "(value found)").replace("{want}", "(value expected)");
+        let sentence = p.sentence.replace("{got}", "N").replace("{want}", "M");
         for (lead, text) in [("Found:   ", sentence.as_str()), ("Meaning: ", &meaning), ("Spread:  ", effect), ("Action:  ", p.action)] {
             for (i, line) in wrap(text, width.saturating_sub(9)).iter().enumerate() {
                 let _ = writeln!(out, "{}{line}", if i == 0 { lead } else { "         " });

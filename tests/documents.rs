@@ -1,0 +1,93 @@
+//! The documents tell the truth: the table of codes is the problem table, and every transcript is what happens.
+//! `UPDATE=1` writes both anew.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use rootpage::finding::{Code, Effect};
+
+fn update() -> bool {
+    std::env::var_os("UPDATE").is_some()
+}
+
+#[test]
+fn the_runbook_lists_exactly_the_problem_table() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("RECOVERY.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut table = "<!-- codes -->\n| code | name | effect | what was found | what is done |\n|---|---|---|---|---|\n".to_owned();
+    for code in Code::ALL {
+        let p = code.problem();
+        let effect = match p.effect {
+            Effect::Note => "note",
+            Effect::SkipItem => "skip",
+            Effect::StopHere => "stop",
+        };
+        let found = p.sentence.replace("{got}", "*n*").replace("{want}", "*m*").replace('|', "\\|");
+        writeln!(table, "| {} | {} | {effect} | {found} | {} |", p.id, p.name, p.action.replace('|', "\\|")).unwrap();
+    }
+    let (head, rest) = text.split_once("<!-- codes -->\n").expect("a place for the codes");
+    let (_, tail) = rest.split_once("<!-- /codes -->").expect("the end of the codes");
+    let want = format!("{head}{table}<!-- /codes -->{tail}");
+    if update() {
+        std::fs::write(&path, want).unwrap();
+    } else {
+        assert!(text == want, "RECOVERY.md and src/finding/codes.rs differ: run this test with UPDATE=1");
+    }
+}
+
+/// Runs the `console` blocks of a document in one folder that holds `corpus/`, and returns the document with what they print.
+fn transcribe(text: &str) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus"), dir.path().join("corpus")).unwrap();
+    let bin = Path::new(env!("CARGO_BIN_EXE_rootpage")).parent().unwrap();
+    let path =
+        std::env::join_paths(std::iter::once(bin.to_path_buf()).chain(std::env::split_paths(&std::env::var_os("PATH").unwrap()))).unwrap();
+    let mut out = String::new();
+    let mut inside = false;
+    for line in text.lines() {
+        match line {
+            "```console" => inside = true,
+            "```" => inside = false,
+            _ if inside => {
+                let Some(command) = line.strip_prefix("$ ") else { continue };
+                let run = Command::new("bash")
+                    .args(["-c", command])
+                    .current_dir(dir.path())
+                    .env("PATH", &path)
+                    .env("COLUMNS", "100")
+                    .env("NO_COLOR", "1")
+                    .output()
+                    .unwrap();
+                writeln!(out, "{line}").unwrap();
+                out.push_str(&String::from_utf8_lossy(&run.stdout));
+                out.push_str(&String::from_utf8_lossy(&run.stderr));
+                if let Some(code) = run.status.code().filter(|c| *c != 0) {
+                    writeln!(out, "[exit {code}]").unwrap();
+                }
+                continue;
+            }
+            _ => {}
+        }
+        writeln!(out, "{line}").unwrap();
+    }
+    out
+}
+
+#[test]
+fn transcripts_are_what_happens() {
+    for name in ["README.md", "RECOVERY.md"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let now = transcribe(&text);
+        if update() {
+            std::fs::write(&path, now).unwrap();
+            continue;
+        }
+        for (n, (was, is)) in text.lines().zip(now.lines()).enumerate() {
+            assert_eq!(was, is, "{name}, line {} of the new transcript (UPDATE=1 writes it)", n + 1);
+        }
+        assert_eq!(text, now, "{name}");
+    }
+}
