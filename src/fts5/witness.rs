@@ -240,6 +240,8 @@ impl Builder<'_> {
     }
 
     fn character(&mut self, c: u32, sure: bool) {
+        // Broken UTF-8 can make numbers beyond Unicode.
+        let c = if c > 0x10_ffff { 0xfffd } else { c };
         let (bytes, len) = utf8::encode(c);
         self.text.extend_from_slice(bytes.get(..len).unwrap_or_default());
         let exact = self.tokenizer.is_some_and(|t| t.is_exact(c));

@@ -11,6 +11,7 @@
 )]
 
 mod check;
+mod older;
 mod real;
 mod rebuild;
 mod tokenizers;

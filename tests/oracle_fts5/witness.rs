@@ -33,7 +33,8 @@ fn folded(text: &[u8]) -> Vec<u8> {
         if c != 0 {
             // A number beyond Unicode is indexed in four bytes that are no UTF-8 either.
             let (bytes, len) = utf8::encode(c);
-            utf8::write(&mut out, utf8::read(&bytes[..len], &mut 0));
+            let c = utf8::read(&bytes[..len], &mut 0);
+            utf8::write(&mut out, if c > 0x10_ffff { 0xfffd } else { c });
         }
     }
     out
