@@ -266,6 +266,10 @@ problems! {
     PageUnreadable "P010" "page-unreadable" Note
         "{got} bytes of the page could not be read from the medium" =>
         "the bytes that could be read are used, the others count as zero";
+    #[doc = "The count was cleared while pointers and cells still stand and account for every byte of the content area."]
+    CellCountTooSmall "P011" "cell-count-too-small" Note
+        "{got} cells are declared, the pointers lead to {want}" =>
+        "the cells that account for the bytes of the page are read";
     #[doc = "A cell pointer leads into the page header, the pointer array, or behind the usable size."]
     CellOutside "C001" "cell-outside" SkipItem
         "a cell starts at {got}, outside the cell content area that ends at {want}" =>
@@ -586,6 +590,10 @@ problems! {
     ForeignKeyBroken "V001" "foreign-key-broken" Note
         "a row names a parent that is not there" =>
         "the row stays live and is listed";
+    #[doc = "The leaf came back because its tree had lost it, but a whole index of the table has no entry for this row: it was deleted before the damage."]
+    DeletedRow "V002" "deleted-row" SkipItem
+        "a row of an orphaned leaf is not in a whole index of its table" =>
+        "the row was deleted: it goes to salvage, not into the live table";
     #[doc = "An orphan: lost by damage, or left behind by a deletion."]
     PageWithoutOwner "X001" "page-without-owner" Note
         "page {got} belongs to no tree, no chain and not to the freelist" =>

@@ -107,7 +107,7 @@ impl<'p, 'a> RowReader<'p, 'a> {
     where
         'a: 's,
     {
-        let cell = self.pages.page(page).ok()?.cell(no, &self.pages.split).ok()?;
+        let cell = self.pages.leaf(page).ok()?.cell(no, &self.pages.split).ok()?;
         self.row(page, no, &cell)
     }
 }

@@ -32,6 +32,73 @@ pub enum IndexFit {
     },
 }
 
+/// Rows of adopted leaves that a whole index of their table does not know were deleted: they are excluded. Where no whole
+/// index stands, nothing speaks against them.
+///
+/// # Errors
+/// Cancellation only.
+pub(super) fn adopted(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<()> {
+    if survey.adopted.is_empty() {
+        return Ok(());
+    }
+    let mut excluded: Vec<(usize, Vec<super::Excluded>)> = Vec::new();
+    for (i, t) in survey.trees.iter().enumerate() {
+        let Some(Content::Table { plan, .. }) = &t.content else { continue };
+        let slots: Vec<Slot> =
+            t.tree.slots.iter().filter(|s| matches!(s, Slot::Leaf { page, .. } if survey.adopted.contains(page))).copied().collect();
+        let Some((index, index_slots)) = plan.indexes.iter().find_map(|p| Some((p, witness(survey, p)?))).filter(|_| !slots.is_empty())
+        else {
+            continue;
+        };
+        let sides =
+            Sides { pages: &survey.pages, table_slots: &slots, table_plan: plan, index_slots, plan: index, encoding: survey.encoding };
+        let mut known: Vec<u64> = Vec::new();
+        sides.each_entry(ctx, &mut |s| known.push(s.hash))?;
+        known.par_sort_unstable();
+        let mut gone = Vec::new();
+        sides.each_row(ctx, &mut |s| {
+            if known.binary_search(&s.hash).is_err() {
+                gone.push(super::Excluded {
+                    page: s.page,
+                    cell: s.cell,
+                    rowid: s.rowid,
+                    code: Code::DeletedRow,
+                    got: u64::from(index.object.0),
+                });
+            }
+        })?;
+        excluded.push((i, gone));
+    }
+    for (i, gone) in excluded {
+        let Some(t) = survey.trees.get_mut(i) else { continue };
+        let object = t.object;
+        if let Some(Content::Table { scan, .. }) = &mut t.content {
+            for e in gone {
+                survey
+                    .findings
+                    .add(Defect::new(Code::DeletedRow, 0, e.got, 0), survey.pages.site(Site::object(object), e.page).cell(e.cell));
+                scan.excluded.push(e);
+                scan.rows = scan.rows.saturating_sub(1);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The slots of an index that can bear witness: read as a whole, without a condition.
+fn witness<'s>(survey: &'s Survey<'_>, plan: &IndexPlan) -> Option<&'s [Slot]> {
+    let t = survey.tree_of(plan.object)?;
+    let Some(Content::Index { scan, .. }) = &t.content else { return None };
+    let whole = plan.computable && plan.condition.is_none() && scan.broken == 0 && scan.damaged.is_empty() && t.tree.holes() == 0;
+    whole.then_some(&t.tree.slots)
+}
+
+/// Whether an index of a table can bear witness for or against its rows.
+#[must_use]
+pub(super) fn has_witness(survey: &Survey<'_>, plan: &TablePlan) -> bool {
+    plan.indexes.iter().any(|p| witness(survey, p).is_some())
+}
+
 /// Memory for the hashes of one side, in entries of 8 bytes; more entries take more than one pass.
 const HASHES_AT_ONCE: u64 = 4 << 20;
 
@@ -93,6 +160,7 @@ struct Seen<'r> {
     hash: u64,
     page: PageNo,
     cell: u16,
+    rowid: Option<i64>,
     words: &'r dyn Fn() -> String,
 }
 
@@ -156,7 +224,7 @@ impl Sides<'_, '_> {
                     Some(rowid) => format!("rowid {rowid}"),
                     None => words(fields.values(payload).take(self.table_plan.key.as_ref().map_or(1, |k| k.columns.len())), self.encoding),
                 };
-                f(Seen { hash: hash.get(), page: at.page, cell: at.no, words: &words });
+                f(Seen { hash: hash.get(), page: at.page, cell: at.no, rowid: at.cell.rowid, words: &words });
             }
             Ok(())
         })?;
@@ -173,7 +241,7 @@ impl Sides<'_, '_> {
             }
             let hash = fields.values(payload).fold(EntryHash::default(), EntryHash::add);
             let words = || words(fields.values(payload), self.encoding);
-            f(Seen { hash: hash.get(), page: at.page, cell: at.no, words: &words });
+            f(Seen { hash: hash.get(), page: at.page, cell: at.no, rowid: at.cell.rowid, words: &words });
             Ok(())
         })?;
         Ok(())

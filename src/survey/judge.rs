@@ -151,6 +151,25 @@ impl<'p> Judge<'p> {
     }
 }
 
+/// Whether a row could stand in a table: number of values, alias NULL in the record, NOT NULL, storage classes.
+#[must_use]
+pub fn fits_declaration(plan: &TablePlan, row: &Row<'_>) -> bool {
+    if row.fields.len() > plan.stored.len() || (row.rowid.is_some() == plan.key.is_some()) {
+        return false;
+    }
+    if plan.key.as_ref().is_some_and(|k| row.fields.len() < k.columns.len()) {
+        return false;
+    }
+    plan.columns.iter().enumerate().all(|(i, c)| {
+        let Some(position) = c.position else { return true };
+        let Some(value) = row.fields.value(row.payload, position) else { return true };
+        if plan.alias == Some(i) {
+            return value.is_null();
+        }
+        !(c.not_null && value.is_null()) && class_fits(c.class, plan.stored_value(row, i).unwrap_or(value), plan)
+    })
+}
+
 fn class_fits(class: ClassRule, value: Value<'_>, plan: &TablePlan) -> bool {
     match (class, value) {
         (_, Value::Null)

@@ -4,6 +4,7 @@
 //! Collects: trees as slots, excluded rows, sums, claims, orphans.
 //! Leaves:   rows to recovery, words to the report.
 
+mod adopt;
 pub mod compare;
 pub mod compute;
 pub mod entry;
@@ -35,6 +36,10 @@ pub use index::IndexScan;
 pub use plan::{IndexPlan, TablePlan};
 pub use table::{Excluded, TableScan};
 pub use verdict::Class;
+
+/// How often trees are scanned anew because orphans came back: a leaf brings no further holes, so the second round settles
+/// all but overflow chains that the first took for orphans.
+const ADOPTION_ROUNDS: usize = 4;
 
 /// What a tree holds.
 #[derive(Debug)]
@@ -87,6 +92,8 @@ pub struct Survey<'a> {
     pub freelist: Freelist,
     /// Pages that nothing claims.
     pub orphans: Vec<PageNo>,
+    /// Orphans that came back into a tree.
+    pub adopted: std::collections::BTreeSet<PageNo>,
     /// Everything found.
     pub findings: Findings,
 }
@@ -132,17 +139,30 @@ impl<'a> Survey<'a> {
             claims,
             freelist: Freelist::default(),
             orphans: Vec::new(),
+            adopted: std::collections::BTreeSet::new(),
             findings,
         };
-        survey.scan_all(ctx)?;
+        let base = survey.findings.clone();
+        for round in 0..ADOPTION_ROUNDS {
+            survey.scan_all(ctx)?;
+            let (trunk, count) = (survey.header.freelist_trunk, survey.header.freelist_count);
+            survey.freelist = freelist::walk(&survey.pages, trunk, count, &survey.claims, &mut survey.findings, ctx)?;
+            survey.collect_orphans();
+            if round.saturating_add(1) == ADOPTION_ROUNDS || !adopt::adopt(&mut survey, ctx)? {
+                break;
+            }
+            for role in [Role::Overflow, Role::FreelistTrunk, Role::FreelistLeaf] {
+                survey.claims.release_all(role);
+            }
+            survey.findings = base.clone();
+        }
+        survey.note_orphans();
+        compare::adopted(&mut survey, ctx)?;
         survey.interiors(ctx)?;
         if auto_vacuum {
             let trees: Vec<&Tree> = survey.trees.iter().map(|t| &t.tree).collect();
-            pointer_map::compare(&survey.pages, &trees, &mut survey.findings, ctx)?;
+            pointer_map::compare(&survey.pages, &trees, &survey.adopted, &mut survey.findings, ctx)?;
         }
-        let (trunk, count) = (survey.header.freelist_trunk, survey.header.freelist_count);
-        survey.freelist = freelist::walk(&survey.pages, trunk, count, &survey.claims, &mut survey.findings, ctx)?;
-        survey.collect_orphans();
         compare::indexes(&mut survey, ctx)?;
         ctx.progress.finish();
         Ok(survey)
@@ -222,16 +242,19 @@ impl<'a> Survey<'a> {
     }
 
     fn collect_orphans(&mut self) {
+        self.orphans.clear();
         let mut at = Some(PageNo::ONE);
-        while let Some(no) = at {
-            if no.get() > self.pages.count() {
-                break;
-            }
+        while let Some(no) = at.filter(|no| no.get() <= self.pages.count()) {
             if self.claims.role(no) == Role::Orphan {
-                self.findings.add(Defect::new(Code::PageWithoutOwner, 0, u64::from(no.get()), 0), self.pages.site(Site::default(), no));
                 self.orphans.push(no);
             }
             at = no.next();
+        }
+    }
+
+    fn note_orphans(&mut self) {
+        for no in &self.orphans {
+            self.findings.add(Defect::new(Code::PageWithoutOwner, 0, u64::from(no.get()), 0), self.pages.site(Site::default(), *no));
         }
     }
 

@@ -52,6 +52,8 @@ pub struct TableScan {
     pub sums: Vec<EntrySum>,
     /// Pages with a finding of their structure, in key order.
     pub damaged: Vec<PageNo>,
+    /// Cells that do not decode, by page.
+    pub skipped: Vec<(PageNo, u32)>,
     /// The largest rowid of a row that can be written.
     pub max_rowid: Option<i64>,
     /// Rows that two chains of overflow pages made depend on the order of the scan.
@@ -110,6 +112,7 @@ impl TableScan {
         self.excluded.extend(part.excluded);
         self.rewritten.extend(part.rewritten);
         self.damaged.extend(part.damaged);
+        self.skipped.extend(part.skipped);
         self.contested |= part.contested;
         for (sum, more) in self.sums.iter_mut().zip(&part.sums) {
             sum.merge(*more);
@@ -225,6 +228,7 @@ fn scan_run(
         Ok(())
     })?;
     scan.damaged = seen.damaged;
+    scan.skipped = seen.skipped;
     Ok(scan)
 }
 

@@ -38,6 +38,7 @@ pub fn class_of(code: Code, object: Option<ObjectId>, catalog: &Catalog) -> Clas
         | Code::ModuleUnknown
         | Code::ForeignKeyBroken
         | Code::MoreValuesThanColumns
+        | Code::DeletedRow
         | Code::TrailingBytes => Class::Healthy,
         Code::PageCountStale
         | Code::SchemaFormatBad

@@ -62,14 +62,20 @@ fn walk_once(
     let mut trees = Vec::new();
     let mut walker = Walker::new(pages, claims, log, denied, ctx);
     for object in catalog.objects() {
-        let Some(RootPage(root)) = object.root else { continue };
+        if !object.kind.has_tree() {
+            continue;
+        }
         let kind = match object.kind {
             _ if object.table_def().is_some() => kind_of(object),
             crate::schema::ObjectKind::Index => TreeKind::Index,
             // A table whose text says nothing: its root says what kind of tree it is.
-            _ => pages.page(root).map_or(TreeKind::Table, |p| TreeKind::of(p.kind)),
+            _ => object.root.and_then(|r| pages.page(r.0).ok()).map_or(TreeKind::Table, |p| TreeKind::of(p.kind)),
         };
         let owner = Owner(u32::try_from(trees.len()).unwrap_or(0));
+        let Some(RootPage(root)) = object.root else {
+            trees.push((object.id, Tree::lost(owner, kind)));
+            continue;
+        };
         let tree = walker.walk(root, kind, owner, Site::object(object.id), ctx)?;
         trees.push((object.id, tree));
     }

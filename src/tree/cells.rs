@@ -26,6 +26,8 @@ pub struct CellAt<'a> {
 pub struct Visited {
     /// Pages with a finding of their own structure, in key order: cells may be missing from them.
     pub damaged: Vec<PageNo>,
+    /// Cells that do not decode, by page.
+    pub skipped: Vec<(PageNo, u32)>,
 }
 
 /// Visits every cell of the slots that decodes. Findings of pages and cells go to `log`; `account` asks for the accounting
@@ -49,19 +51,23 @@ pub fn visit<'a>(
         match *slot {
             Slot::Leaf { page: no, by, .. } => {
                 let here = pages.site(site, no);
-                let Some(page) = pages.page(no).note(log, here) else {
+                let read = pages.page(no);
+                // The walk has noted a leaf whose header is clobbered.
+                let Some(page) = pages.leaf(no).note(log, here) else {
                     seen.damaged.push(no);
                     continue;
                 };
-                let mut sound = true;
+                let mut sound = read.is_ok();
                 sound &= head(&page, pages, by.is_some(), here, log);
                 if account {
                     coverage.reset(small(page.bytes().len()));
                 }
                 let mut first = true;
+                let mut skipped = 0_u32;
                 for (i, cell) in page.cells(pages.split) {
                     let Some(cell) = cell.note(log, here.cell(i)) else {
                         sound = false;
+                        skipped = skipped.saturating_add(1);
                         continue;
                     };
                     if account && !coverage.mark(cell.at, cell.len) {
@@ -72,7 +78,7 @@ pub fn visit<'a>(
                     visit(log, CellAt { page: no, no: i, cell, first_on_page: first })?;
                     first = false;
                 }
-                if account {
+                if account && read.is_ok() {
                     free_space(&page, &mut coverage, |d| {
                         sound = false;
                         log.add(d, here);
@@ -80,6 +86,9 @@ pub fn visit<'a>(
                 }
                 if !sound {
                     seen.damaged.push(no);
+                }
+                if skipped > 0 {
+                    seen.skipped.push((no, skipped));
                 }
             }
             Slot::Entry { page: no, cell: i } => {
@@ -101,9 +110,13 @@ fn head(page: &Page<'_>, pages: &Pages<'_>, has_parent: bool, here: Site, log: &
         log.add(Defect::new(Code::PageCut, 0, wide(page.bytes().len()), u64::from(pages.usable)), here);
         sound = false;
     }
+    let declared = here.page.and_then(|no| pages.declared_cells(no)).unwrap_or(page.cell_count);
     let fit = page.pointer_count();
-    if page.cell_count > fit {
-        log.add(Defect::new(Code::CellCountTooBig, 3, u64::from(page.cell_count), u64::from(fit)), here);
+    if declared > fit {
+        log.add(Defect::new(Code::CellCountTooBig, 3, u64::from(declared), u64::from(fit)), here);
+        sound = false;
+    } else if declared < fit {
+        log.add(Defect::new(Code::CellCountTooSmall, 3, u64::from(declared), u64::from(fit)), here);
         sound = false;
     }
     if page.cell_count == 0 && has_parent {

@@ -8,6 +8,7 @@ pub mod accounting;
 pub mod cells;
 pub mod claims;
 pub mod payload;
+pub mod repair;
 pub mod walk;
 
 use crate::evidence::{PageRef, PageSource};
@@ -124,7 +125,7 @@ impl<'a> Pages<'a> {
         Ok(no)
     }
 
-    /// A b-tree page.
+    /// A b-tree page. A leaf whose count is impossible is mended by its pointers, so that it reads the same everywhere.
     ///
     /// # Errors
     /// What [`Page::read`] says; `page-cut` when nothing of it is there.
@@ -134,6 +135,32 @@ impl<'a> Pages<'a> {
         if bytes.is_empty() {
             return Err(Defect::new(Code::PageCut, 0, 0, u64::from(self.usable)));
         }
-        if self.bare_first_page { Page::read_at(bytes, 0, self.usable) } else { Page::read(bytes, no, self.usable) }
+        let page = Page::read_at(bytes, self.header_at(no), self.usable)?;
+        if page.cell_count == 0 || page.pointers_end() > idx(page.content_start) {
+            return Ok(repair::count(page, self.header_at(no), &self.split));
+        }
+        Ok(page)
+    }
+
+    /// The count of cells that a page declares, mended or not.
+    #[must_use]
+    pub fn declared_cells(&self, no: PageNo) -> Option<u16> {
+        crate::bytes::u16_at(self.usable_bytes(no), self.header_at(no).saturating_add(3))
+    }
+
+    /// A leaf, also one whose header is clobbered while its pointers and cells are intact.
+    ///
+    /// # Errors
+    /// As [`Pages::page`].
+    #[inline]
+    pub fn leaf(&self, no: PageNo) -> Result<Page<'a>, Defect> {
+        match self.page(no) {
+            Err(d) if d.code == Code::PageKindBad => repair::leaf(self.usable_bytes(no), self.header_at(no), &self.split).ok_or(d),
+            other => other,
+        }
+    }
+
+    fn header_at(&self, no: PageNo) -> usize {
+        if no == PageNo::ONE && !self.bare_first_page { crate::format::header::HEADER_LEN } else { 0 }
     }
 }

@@ -104,6 +104,13 @@ pub struct Tree {
 }
 
 impl Tree {
+    /// A tree of which nothing is known but that it was there.
+    #[must_use]
+    pub fn lost(owner: Owner, kind: TreeKind) -> Tree {
+        let hole = Slot::Hole { by: None, child: 0, above: None, upto: None, height: None };
+        Tree { owner, root: PageNo::ONE, kind, slots: vec![hole], interiors: Vec::new(), height: 0 }
+    }
+
     /// How many children are missing.
     #[must_use]
     pub fn holes(&self) -> usize {
@@ -253,7 +260,11 @@ impl<'p, 'a> Walker<'p, 'a> {
             return;
         };
         let here = Site { page: Some(no), ..site };
-        let Some(page) = self.pages.page(no).note(self.log, here) else {
+        let read = self.pages.page(no);
+        if let Err(d) = read {
+            self.log.add(d, here);
+        }
+        let Ok(page) = self.pages.leaf(no) else {
             // The page is this tree's although nothing is read through it: no other may take it for an orphan.
             let _ = self.claims.claim(no, tree.owner, Role::Unreadable);
             tree.slots.push(hole);

@@ -1,0 +1,288 @@
+//! Orphaned leaves come back through the holes of the trees that lost them.
+//!
+//! Tests:    key range against the bounds of the hole, number of values, storage classes, NOT NULL, pointer-map parents.
+//! Collects: for each orphan the one tree and hole that it fits.
+//! Leaves:   orphans that fit nothing, or two trees equally well; rows that a whole index does not know (they were deleted).
+
+use std::collections::BTreeMap;
+
+use crate::ctx::Ctx;
+use crate::error::Result;
+use crate::format::ptrmap::PtrmapKind;
+use crate::format::{Fields, PageKind, Value};
+use crate::ids::{ObjectId, PageNo, wide};
+use crate::survey::judge::fits_declaration;
+use crate::survey::key::KeyOrder;
+use crate::survey::plan::{IndexPlan, Row, TablePlan};
+use crate::survey::{Survey, compare, pointer_map};
+use crate::tree::payload::PayloadReader;
+use crate::tree::{Owner, Role, Slot, TreeKind};
+
+/// Rows of a page that are looked at to tell whose it is.
+const SAMPLE: usize = 64;
+
+/// How a tree reads what an orphan holds.
+enum Reader {
+    Table(Box<TablePlan>),
+    Index(IndexPlan),
+}
+
+/// An orphan that may be a leaf of some tree.
+struct Orphan {
+    page: PageNo,
+    kind: PageKind,
+    /// Lowest and highest rowid, on table leaves.
+    range: Option<(i64, i64)>,
+    /// The first record, for the order of index leaves.
+    first: Vec<u8>,
+}
+
+/// Where an orphan could go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    score: u32,
+    tree: usize,
+    slot: usize,
+}
+
+/// Puts orphans back into holes; `true` when a tree changed, so that it has to be scanned anew.
+///
+/// # Errors
+/// Cancellation only.
+pub(super) fn adopt(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
+    let with_holes: Vec<usize> = survey
+        .trees
+        .iter()
+        .enumerate()
+        .filter(|(_, t)| t.object != ObjectId::SCHEMA && t.tree.slots.iter().any(|s| matches!(s, Slot::Hole { .. })))
+        .map(|(i, _)| i)
+        .collect();
+    if with_holes.is_empty() || survey.orphans.is_empty() {
+        return Ok(false);
+    }
+    let readers: BTreeMap<usize, Reader> = with_holes.iter().filter_map(|&i| Some((i, reader(survey, i)?))).collect();
+    let mut chosen: BTreeMap<(usize, usize), Vec<Orphan>> = BTreeMap::new();
+    for no in survey.orphans.clone() {
+        ctx.check()?;
+        let Some(orphan) = orphan(survey, no) else { continue };
+        let mut places: Vec<Place> = Vec::new();
+        for (&tree, reader) in &readers {
+            if let Some(place) = place(survey, tree, reader, &orphan) {
+                places.push(place);
+            }
+        }
+        places.sort_unstable();
+        let best = places.pop();
+        let second = places.pop();
+        match (best, second) {
+            // Two trees that it fits equally well: neither gets it.
+            (Some(a), Some(b)) if a.score == b.score => {}
+            (Some(a), _) => chosen.entry((a.tree, a.slot)).or_default().push(orphan),
+            (None, _) => {}
+        }
+    }
+    let mut changed = false;
+    let mut fillings: BTreeMap<usize, BTreeMap<usize, Vec<Slot>>> = BTreeMap::new();
+    for ((tree, slot), orphans) in chosen {
+        let slots = fill(survey, tree, slot, orphans, readers.get(&tree));
+        if !slots.is_empty() {
+            fillings.entry(tree).or_default().insert(slot, slots);
+        }
+    }
+    for (tree, filling) in fillings {
+        let Some(t) = survey.trees.get_mut(tree) else { continue };
+        let owner = Owner(u32::try_from(tree).unwrap_or(0));
+        let old = std::mem::take(&mut t.tree.slots);
+        for (i, slot) in old.into_iter().enumerate() {
+            let Some(new) = filling.get(&i) else {
+                t.tree.slots.push(slot);
+                continue;
+            };
+            // A hole that may have held more than what was found stays, empty.
+            for s in new {
+                if let Slot::Leaf { page, .. } = s {
+                    let role = if t.tree.kind == TreeKind::Table { Role::TableLeaf } else { Role::IndexLeaf };
+                    let _ = survey.claims.claim(*page, owner, role);
+                    survey.adopted.insert(*page);
+                }
+            }
+            t.tree.slots.extend(new);
+            changed = true;
+        }
+    }
+    Ok(changed)
+}
+
+fn reader(survey: &Survey<'_>, tree: usize) -> Option<Reader> {
+    let t = survey.trees.get(tree)?;
+    let object = survey.catalog.get(t.object)?;
+    match TablePlan::compile(&survey.catalog, object, survey.encoding) {
+        Some(plan) => Some(Reader::Table(Box::new(plan))),
+        None => Some(Reader::Index(IndexPlan::compile(object)?)),
+    }
+}
+
+fn orphan(survey: &Survey<'_>, no: PageNo) -> Option<Orphan> {
+    let page = survey.pages.leaf(no).ok()?;
+    if page.cell_count == 0 || page.kind.is_interior() {
+        return None;
+    }
+    let mut range: Option<(i64, i64)> = None;
+    let mut first = Vec::new();
+    let mut reader = PayloadReader::new();
+    for (_, cell) in page.cells(survey.pages.split) {
+        let Ok(cell) = cell else { continue };
+        if let Some(r) = cell.rowid {
+            range = Some(range.map_or((r, r), |(low, high)| (low.min(r), high.max(r))));
+        }
+        if first.is_empty() {
+            if let Ok(payload) = reader.read(&survey.pages, &cell) {
+                first = payload.to_vec();
+            }
+        }
+    }
+    (!first.is_empty()).then_some(Orphan { page: no, kind: page.kind, range, first })
+}
+
+/// The hole of a tree that an orphan fits, with how well it does.
+fn place(survey: &Survey<'_>, tree: usize, reader: &Reader, orphan: &Orphan) -> Option<Place> {
+    let t = survey.trees.get(tree)?;
+    if t.tree.kind.leaf() != orphan.kind {
+        return None;
+    }
+    // A freelist that is not whole names no free page for sure: only an index can tell a deleted leaf from a lost one.
+    let vouched = match reader {
+        Reader::Table(plan) => survey.freelist.whole || compare::has_witness(survey, plan),
+        Reader::Index(_) => true,
+    };
+    if !vouched {
+        return None;
+    }
+    let mut score = shape(survey, reader, orphan)?;
+    let parent = match pointer_map::lookup(&survey.pages, orphan.page).filter(|_| survey.header.largest_root != 0) {
+        Some((Some(PtrmapKind::Btree), parent)) => PageNo::new(parent),
+        // The map says that the page is free, or a root: no leaf of a tree with a hole.
+        Some((Some(PtrmapKind::Free | PtrmapKind::Overflow1 | PtrmapKind::Overflow2), _)) => return None,
+        _ => None,
+    };
+    if let Some(parent) = parent {
+        match survey.claims.owner(parent) {
+            Some(owner) if wide(tree) == u64::from(owner.0) => score = score.saturating_add(1000),
+            Some(_) => return None,
+            None => {}
+        }
+    }
+    let slot = t.tree.slots.iter().position(|s| match *s {
+        Slot::Hole { above, upto, .. } => match orphan.range {
+            Some((low, high)) => above.is_none_or(|a| low > a) && upto.is_none_or(|u| high <= u),
+            None => fits_between(survey, tree, s, reader, orphan),
+        },
+        _ => false,
+    })?;
+    Some(Place { score, tree, slot })
+}
+
+/// Index-like trees: whether the first record of the orphan stands between the entries around the hole.
+fn fits_between(survey: &Survey<'_>, tree: usize, hole: &Slot, reader: &Reader, orphan: &Orphan) -> bool {
+    let Some(t) = survey.trees.get(tree) else { return false };
+    let key = match reader {
+        Reader::Table(plan) => plan.key.as_ref(),
+        Reader::Index(plan) => Some(plan),
+    };
+    let Some(key) = key else { return true };
+    let Some(at) = t.tree.slots.iter().position(|s| s == hole) else { return false };
+    let mut order = KeyOrder::new(key, survey.encoding);
+    let before = t.tree.slots.get(..at).and_then(|s| s.iter().rev().find_map(|s| edge(survey, s, true)));
+    let behind = t.tree.slots.get(at.saturating_add(1)..).and_then(|s| s.iter().find_map(|s| edge(survey, s, false)));
+    before.is_none_or(|b| order.ascends(&b, &orphan.first)) && behind.is_none_or(|b| order.ascends(&orphan.first, &b))
+}
+
+/// The last or first record of a slot.
+fn edge(survey: &Survey<'_>, slot: &Slot, last: bool) -> Option<Vec<u8>> {
+    let (no, cell) = match *slot {
+        Slot::Entry { page, cell } => (page, Some(cell)),
+        Slot::Leaf { page, .. } => (page, None),
+        Slot::Hole { .. } => return None,
+    };
+    let page = survey.pages.leaf(no).ok()?;
+    let i = cell.unwrap_or_else(|| if last { page.pointer_count().saturating_sub(1) } else { 0 });
+    let cell = page.cell(i, &survey.pages.split).ok()?;
+    PayloadReader::new().read(&survey.pages, &cell).ok().map(<[u8]>::to_vec)
+}
+
+/// How well the records of an orphan fit a tree; `None` when they do not.
+fn shape(survey: &Survey<'_>, reader: &Reader, orphan: &Orphan) -> Option<u32> {
+    let page = survey.pages.leaf(orphan.page).ok()?;
+    let mut payloads = PayloadReader::new();
+    let mut fields = Fields::new();
+    let (mut seen, mut good, mut full) = (0_u32, 0_u32, 0_u32);
+    for (_, cell) in page.cells(survey.pages.split).take(SAMPLE) {
+        let Ok(cell) = cell else { continue };
+        seen = seen.saturating_add(1);
+        let Ok(payload) = payloads.read(&survey.pages, &cell) else { continue };
+        if fields.read(payload, cell.payload_len).is_err() {
+            continue;
+        }
+        let (fits, whole) = match reader {
+            Reader::Table(plan) => {
+                let row = Row { rowid: cell.rowid, payload, fields: &fields };
+                (fits_declaration(plan, &row), fields.len() == plan.stored.len())
+            }
+            Reader::Index(plan) => {
+                let rowid_last = matches!(plan.columns.last().map(|c| &c.source), Some(crate::schema::IndexSource::Rowid));
+                let last = fields.values(payload).last();
+                let whole = fields.len() == plan.columns.len();
+                (whole && (!rowid_last || matches!(last, Some(Value::Int(_)))), whole)
+            }
+        };
+        good = good.saturating_add(u32::from(fits));
+        full = full.saturating_add(u32::from(fits && whole));
+    }
+    // Nine of ten: a damaged cell must not cost the leaf.
+    if seen == 0 || good.saturating_mul(10) < seen.saturating_mul(9) {
+        return None;
+    }
+    let share = |n: u32| n.saturating_mul(100).checked_div(seen).unwrap_or(0);
+    let typed = match reader {
+        Reader::Table(plan) => u32::try_from(plan.columns.iter().filter(|c| c.not_null).count()).unwrap_or(0).min(50),
+        Reader::Index(_) => 0,
+    };
+    Some(share(good).saturating_add(share(full)).saturating_add(typed))
+}
+
+/// The slots that take the place of a hole.
+fn fill(survey: &Survey<'_>, tree: usize, slot: usize, mut orphans: Vec<Orphan>, reader: Option<&Reader>) -> Vec<Slot> {
+    let Some(Slot::Hole { by, above, upto, height, child }) = survey.trees.get(tree).and_then(|t| t.tree.slots.get(slot)).copied() else {
+        return Vec::new();
+    };
+    // A missing leaf is one leaf. When several orphans fit, nothing says which of them it was.
+    if height == Some(0) && orphans.len() > 1 {
+        return Vec::new();
+    }
+    match reader {
+        Some(Reader::Table(plan)) if plan.key.is_none() => orphans.sort_by_key(|o| (o.range, o.page)),
+        Some(Reader::Table(plan)) => sort_by_key(&mut orphans, plan.key.as_ref(), survey),
+        Some(Reader::Index(plan)) => sort_by_key(&mut orphans, Some(plan), survey),
+        None => {}
+    }
+    let mut slots: Vec<Slot> = orphans.iter().map(|o| Slot::Leaf { page: o.page, by, above, upto }).collect();
+    if height != Some(0) {
+        // What the interior page held besides is not known; for index trees its own entries are gone.
+        slots.push(Slot::Hole { by, child, above, upto, height });
+    }
+    slots
+}
+
+fn sort_by_key(orphans: &mut [Orphan], key: Option<&IndexPlan>, survey: &Survey<'_>) {
+    let Some(key) = key else { return };
+    let mut order = KeyOrder::new(key, survey.encoding);
+    orphans.sort_by(|a, b| {
+        if order.ascends(&b.first, &a.first) {
+            std::cmp::Ordering::Greater
+        } else if order.ascends(&a.first, &b.first) {
+            std::cmp::Ordering::Less
+        } else {
+            a.page.cmp(&b.page)
+        }
+    });
+}

@@ -1,0 +1,137 @@
+//! Leaves whose header lies: the cells are found through the pointer array and the accounting of bytes.
+
+use crate::format::cell::Cell;
+use crate::format::{Fields, Page, PageKind, Split};
+use crate::ids::{small, wide};
+use crate::tree::accounting::Coverage;
+
+/// What the pointer array of a page shows when it is read until it stops making sense.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Inferred {
+    /// The kind of leaf whose cells it has.
+    pub kind: PageKind,
+    /// How many pointers in a row lead to cells that decode, do not overlap and, on table leaves, ascend.
+    pub count: u16,
+    /// Bytes of the page that these cells explain.
+    pub covered: u32,
+    /// Where the lowest of them starts.
+    pub lowest: u32,
+}
+
+/// Reads the pointer array at `pointers_at` as that of a leaf of `kind`, at most `limit` pointers.
+#[must_use]
+pub fn infer(bytes: &[u8], header_at: usize, kind: PageKind, split: &Split, limit: u16) -> Inferred {
+    let mut coverage = Coverage::default();
+    coverage.reset(small(bytes.len()));
+    let mut fields = Fields::new();
+    let mut found = Inferred { kind, count: 0, covered: 0, lowest: small(bytes.len()) };
+    let mut last: Option<i64> = None;
+    let first = header_at.saturating_add(kind.header_len());
+    while found.count < limit {
+        let at = first.saturating_add(usize::from(found.count) << 1);
+        let floor = at.saturating_add(2);
+        let Some(pointer) = crate::bytes::u16_at(bytes, at).map(usize::from) else { break };
+        if pointer < floor || floor > crate::ids::idx(found.lowest) {
+            break;
+        }
+        let Ok(cell) = Cell::read(bytes, pointer, kind, split) else { break };
+        if !plausible(&cell, &mut fields) || last.zip(cell.rowid).is_some_and(|(a, b)| b <= a) || !coverage.mark(cell.at, cell.len) {
+            break;
+        }
+        last = cell.rowid;
+        found.lowest = found.lowest.min(cell.at);
+        found.count = found.count.saturating_add(1);
+    }
+    found.covered = coverage.covered();
+    found
+}
+
+/// Whether the record of a cell is one, as far as its local bytes tell.
+fn plausible(cell: &Cell<'_>, fields: &mut Fields) -> bool {
+    match fields.read(cell.local, cell.payload_len) {
+        Ok(()) => u64::from(fields.body_end()) == cell.payload_len && !fields.is_empty(),
+        // A header that itself runs into the overflow chain cannot be judged here.
+        Err(d) => d.code == crate::finding::Code::HeaderSizeBad && cell.overflow.is_some() && d.want == wide(cell.local.len()),
+    }
+}
+
+/// The page as a leaf although its header says otherwise; `None` when its cells do not show it either.
+#[must_use]
+pub fn leaf<'a>(bytes: &'a [u8], header_at: usize, split: &Split) -> Option<Page<'a>> {
+    let best = [PageKind::TableLeaf, PageKind::IndexLeaf]
+        .into_iter()
+        .map(|kind| infer(bytes, header_at, kind, split, u16::MAX))
+        .max_by_key(|i| (i.count, i.kind == PageKind::TableLeaf))?;
+    if best.count == 0 {
+        return None;
+    }
+    let mut page = Page::with_kind(bytes, header_at, best.kind)?;
+    // The count of the header is believed where the pointers go at least as far.
+    if page.cell_count == 0 || page.cell_count > best.count {
+        page.cell_count = best.count;
+    }
+    if crate::ids::idx(page.content_start) < page.pointers_end() || page.content_start > best.lowest {
+        page.content_start = best.lowest;
+    }
+    Some(page)
+}
+
+/// Mends the cell count of a leaf that declares more cells than it has room for, or none although its bytes are accounted
+/// for by cells.
+#[must_use]
+pub fn count<'a>(mut page: Page<'a>, header_at: usize, split: &Split) -> Page<'a> {
+    if page.kind.is_interior() {
+        return page;
+    }
+    let len = small(page.bytes().len());
+    let start = page.content_start.min(len);
+    let pointers_at = small(page.pointers_at());
+    let room = u16::try_from(start.saturating_sub(pointers_at) >> 1).unwrap_or(u16::MAX);
+    if page.cell_count > room {
+        let found = infer(page.bytes(), header_at, page.kind, split, u16::MAX);
+        page.cell_count = found.count;
+        return page;
+    }
+    if page.cell_count == 0 && start < len {
+        let found = infer(page.bytes(), header_at, page.kind, split, u16::MAX);
+        let free: u32 = page.freeblocks().map_while(Result::ok).fold(0, |n, (_, l)| n.saturating_add(l));
+        let explained = found.covered.saturating_add(free).saturating_add(u32::from(page.fragments));
+        if found.count > 0 && found.lowest >= start && explained == len.saturating_sub(start) {
+            page.cell_count = found.count;
+            return page;
+        }
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page() -> Vec<u8> {
+        let mut b = vec![0_u8; 512];
+        b[..8].copy_from_slice(&[13, 0, 0, 0, 2, 1, 0xf8, 0]);
+        b[8..12].copy_from_slice(&[1, 0xfc, 1, 0xf8]);
+        b[0x1fc..].copy_from_slice(&[2, 1, 2, 8]);
+        b[0x1f8..0x1fc].copy_from_slice(&[2, 2, 2, 9]);
+        b
+    }
+
+    #[test]
+    fn a_clobbered_header_is_read_from_the_pointers() {
+        let mut b = page();
+        b[..8].copy_from_slice(&[0xee; 8]);
+        let leaf = leaf(&b, 0, &Split::new(512)).unwrap();
+        assert_eq!((leaf.kind, leaf.cell_count, leaf.content_start), (PageKind::TableLeaf, 2, 0x1f8));
+    }
+
+    #[test]
+    fn an_impossible_count_is_mended() {
+        let mut b = page();
+        for n in [0xffff_u16, 0] {
+            b[3..5].copy_from_slice(&n.to_be_bytes());
+            let page = Page::read_at(&b, 0, 512).unwrap();
+            assert_eq!(count(page, 0, &Split::new(512)).cell_count, 2);
+        }
+    }
+}
