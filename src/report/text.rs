@@ -38,9 +38,11 @@ pub fn render(report: &Report, style: &Style) -> String {
     if let Some(recovery) = &report.recovery {
         page.recovery(report, recovery);
     }
-    page.sidecars(report);
     if !style.brief {
         page.next(report);
+    }
+    page.sidecars(report);
+    if !style.brief {
         page.header(report);
         page.findings(report);
         page.summary(report);

@@ -1,0 +1,155 @@
+//! The command line as a stranger and a script meet it: exit codes, streams, pipes, messages.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn rootpage(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_rootpage")).args(args).env_remove("COLUMNS").output().unwrap()
+}
+
+fn told(out: &Output) -> String {
+    String::from_utf8(out.stderr.clone()).unwrap()
+}
+
+#[test]
+fn wrong_arguments_are_64_and_say_what_is_wrong() {
+    for args in [
+        &[][..],
+        &["chek", "x"],
+        &["check"],
+        &["recover", "x"],
+        &["check", "x", "--at", "yesterday"],
+        &["check", "x", "--memory", "lots"],
+        &["check", "x", "--wal", "w", "--no-wal"],
+        &["check", "a", "b", "--wal", "w"],
+        &["page", "x", "0"],
+        &["page", "x", "many"],
+        &["rows", "x", "--format", "csv"],
+        &["explain", "Z999"],
+        &["explain"],
+    ] {
+        let out = rootpage(args);
+        assert_eq!(out.status.code(), Some(64), "{args:?}");
+        assert!(out.stdout.is_empty(), "{args:?}");
+        assert!(!out.stderr.is_empty() && !told(&out).contains("panicked"), "{args:?}: {}", told(&out));
+    }
+}
+
+#[test]
+fn help_is_a_result() {
+    for args in [&["--help"][..], &["-h"], &["help", "recover"], &["check", "--help"], &["--version"]] {
+        let out = rootpage(args);
+        assert_eq!(out.status.code(), Some(0), "{args:?}");
+        assert!(!out.stdout.is_empty() && out.stderr.is_empty(), "{args:?}");
+    }
+    let recover = String::from_utf8(rootpage(&["recover", "--help"]).stdout).unwrap();
+    for word in ["Examples:", "Exit codes:", "--force", "--wal"] {
+        assert!(recover.contains(word), "{word}");
+    }
+    for hidden in ["  completions ", "  man "] {
+        assert!(!String::from_utf8(rootpage(&["--help"]).stdout).unwrap().contains(hidden));
+    }
+    assert!(String::from_utf8(rootpage(&["completions", "bash"]).stdout).unwrap().contains("_rootpage()"));
+    assert!(String::from_utf8(rootpage(&["man"]).stdout).unwrap().contains(".TH rootpage"));
+}
+
+#[test]
+fn every_code_is_explained() {
+    let all = String::from_utf8(rootpage(&["explain", "--all"]).stdout).unwrap();
+    assert!(all.lines().count() > 50);
+    for line in all.lines() {
+        let id = line.split_whitespace().next().unwrap();
+        if id.ends_with('7') {
+            let out = rootpage(&["explain", &id.to_lowercase()]);
+            assert_eq!(out.status.code(), Some(0), "{id}");
+            assert!(String::from_utf8(out.stdout).unwrap().contains("Meaning:"));
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_rootpage"))
+        .args(["completions", "zsh"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(stderr, "");
+}
+
+fn built() -> bool {
+    let dir = tempfile::tempdir().unwrap();
+    !told(&rootpage(&["check", dir.path().join("missing").to_str().unwrap()])).contains("not built")
+}
+
+#[test]
+fn paths_that_cannot_be_read_are_74_in_one_line() {
+    if !built() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let missing = dir.path().join("evil\u{1b}[2J\nname");
+    let out_path = dir.path().join("out");
+    for path in [missing.as_path(), dir.path()] {
+        for verb in ["check", "rows", "recover", "page", "map"] {
+            let path = path.to_str().unwrap();
+            let args: Vec<&str> = match verb {
+                "recover" => vec![verb, path, "-o", out_path.to_str().unwrap()],
+                "page" => vec![verb, path, "1"],
+                _ => vec![verb, path],
+            };
+            let out = rootpage(&args);
+            assert_eq!(out.status.code(), Some(74), "{args:?}: {}", told(&out));
+            let told = told(&out);
+            assert!(told.starts_with("rootpage: ") && told.lines().count() == 1 && !told.contains('\u{1b}'), "{told:?}");
+            assert!(out.stdout.is_empty());
+        }
+    }
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "litter");
+}
+
+#[test]
+fn wrong_content_is_3_and_says_what_it_is() {
+    if !built() {
+        return;
+    }
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    let dir = tempfile::tempdir().unwrap();
+    let out_path = dir.path().join("out");
+    for case in ["not-empty", "not-zero", "not-text", "not-sql", "not-gzip", "not-lfs", "not-random"] {
+        let db = corpus.join(case).join("db.sqlite");
+        let db = db.to_str().unwrap();
+        for args in [vec!["check", db], vec!["check", "--json", db], vec!["recover", db, "-o", out_path.to_str().unwrap()]] {
+            let out = rootpage(&args);
+            assert_eq!(out.status.code(), Some(3), "{args:?}: {}", told(&out));
+            if args.contains(&"--json") {
+                let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+                assert_eq!(json["verdict"]["class"], "not-a-database");
+                assert_eq!(json["exit_code"], 3);
+            }
+        }
+    }
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "litter");
+}
+
+#[test]
+fn several_paths_give_the_highest_code_and_all_answers() {
+    if !built() {
+        return;
+    }
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    let db = |case: &str| corpus.join(case).join("db.sqlite").to_str().unwrap().to_owned();
+    let out = rootpage(&["check", &db("healthy-shop"), &db("leaf-zero"), &db("not-gzip")]);
+    assert_eq!(out.status.code(), Some(3), "{}", told(&out));
+    let text = String::from_utf8(out.stdout).unwrap();
+    assert!(text.contains("healthy-shop") && text.contains("leaf-zero"), "{text}");
+    let one = rootpage(&["check", &db("healthy-shop"), "/nonexistent/x"]);
+    assert_eq!(one.status.code(), Some(74));
+}
