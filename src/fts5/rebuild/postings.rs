@@ -8,12 +8,14 @@
 
 use crate::bytes::{put_varint, put_varint_i64, varint_len};
 use crate::fts5::config::Detail;
-use crate::ids::wide;
+use crate::ids::{idx, narrow, wide};
 
 /// The doclist of one term, growing.
 #[derive(Debug)]
 struct List {
     hash: u64,
+    /// The first bytes of the term, so that most terms are told apart without another look.
+    head: Head,
     term_at: usize,
     term_len: usize,
     first: i64,
@@ -25,6 +27,12 @@ struct List {
     doclist: Vec<u8>,
 }
 
+/// The first 16 bytes of a term with its index byte, zeros behind a shorter one.
+type Head = [u8; 16];
+
+/// A slot of the hash table: high bits of the hash and the number of the list from 1, 0 for none.
+type Slot = (u32, u32);
+
 /// No column yet, under `detail=column`.
 const NO_COLUMN: u32 = u32::MAX;
 
@@ -32,25 +40,26 @@ const NO_COLUMN: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct Postings {
     detail: Detail,
-    slots: Vec<u32>,
+    slots: Vec<Slot>,
     lists: Vec<List>,
     terms: Vec<u8>,
 }
 
 impl Postings {
     pub fn new(detail: Detail) -> Postings {
-        Postings { detail, slots: vec![0; 1 << 12], lists: Vec::new(), terms: Vec::new() }
+        Postings { detail, slots: vec![(0, 0); 1 << 12], lists: Vec::new(), terms: Vec::new() }
     }
 
     /// Adds a token: index byte, token, row, column, position in the column.
     #[inline]
     pub fn add(&mut self, index: u8, token: &[u8], rowid: i64, column: u32, position: u32) {
-        let hash = hash(index, token);
+        let head = head(index, token);
+        let hash = hash(&head, token);
         let detail = self.detail;
-        let list = match self.find(hash, index, token) {
+        let list = match self.find(hash, &head, token) {
             Ok(list) => list,
             Err(slot) => {
-                self.insert(slot, hash, index, token, rowid);
+                self.insert(slot, hash, head, index, token, rowid);
                 let Some(list) = self.lists.last_mut() else { return };
                 list
             }
@@ -87,35 +96,40 @@ impl Postings {
         }
     }
 
-    fn find(&mut self, hash: u64, index: u8, token: &[u8]) -> Result<&mut List, usize> {
+    #[inline]
+    fn find(&mut self, hash: u64, head: &Head, token: &[u8]) -> Result<&mut List, usize> {
         let mask = self.slots.len() - 1;
-        let mut slot = crate::ids::narrow(hash) & mask;
+        let tag = tag(hash);
+        let mut slot = narrow(hash) & mask;
         let place = loop {
             match self.slots.get(slot).copied() {
-                None | Some(0) => return Err(slot),
-                Some(n) => {
-                    let place = crate::ids::idx(n) - 1;
+                None | Some((_, 0)) => return Err(slot),
+                Some((t, n)) if t == tag => {
+                    let place = idx(n) - 1;
                     let same = self.lists.get(place).is_some_and(|l| {
-                        l.hash == hash
+                        l.head == *head
                             && l.term_len == token.len() + 1
-                            && self.terms.get(l.term_at..l.term_at + l.term_len).is_some_and(|t| t.split_first() == Some((&index, token)))
+                            && (l.term_len <= head.len()
+                                || self.terms.get(l.term_at + 1..l.term_at + l.term_len).is_some_and(|t| t == token))
                     });
                     if same {
                         break place;
                     }
                 }
+                Some(_) => {}
             }
             slot = (slot + 1) & mask;
         };
         self.lists.get_mut(place).ok_or(slot)
     }
 
-    fn insert(&mut self, slot: usize, hash: u64, index: u8, token: &[u8], rowid: i64) {
+    fn insert(&mut self, slot: usize, hash: u64, head: Head, index: u8, token: &[u8], rowid: i64) {
         let term_at = self.terms.len();
         self.terms.push(index);
         self.terms.extend_from_slice(token);
         let mut list = List {
             hash,
+            head,
             term_at,
             term_len: token.len() + 1,
             first: rowid,
@@ -128,7 +142,7 @@ impl Postings {
         list.open(self.detail);
         self.lists.push(list);
         if let (Some(place), Ok(n)) = (self.slots.get_mut(slot), u32::try_from(self.lists.len())) {
-            *place = n;
+            *place = (tag(hash), n);
         }
         if self.lists.len() * 2 > self.slots.len() {
             self.grow();
@@ -137,14 +151,14 @@ impl Postings {
 
     fn grow(&mut self) {
         let mask = self.slots.len() * 2 - 1;
-        let mut slots = vec![0_u32; mask + 1];
+        let mut slots = vec![(0_u32, 0_u32); mask + 1];
         for (n, list) in (1_u32..).zip(&self.lists) {
-            let mut slot = crate::ids::narrow(list.hash) & mask;
-            while slots.get(slot).is_some_and(|&s| s != 0) {
+            let mut slot = narrow(list.hash) & mask;
+            while slots.get(slot).is_some_and(|s| s.1 != 0) {
                 slot = (slot + 1) & mask;
             }
             if let Some(place) = slots.get_mut(slot) {
-                *place = n;
+                *place = (tag(list.hash), n);
             }
         }
         self.slots = slots;
@@ -161,13 +175,13 @@ impl Postings {
             size += list.term_len + list.doclist.len() + 24;
         }
         let term = |n: u32| {
-            let list = self.lists.get(crate::ids::idx(n));
+            let list = self.lists.get(idx(n));
             list.and_then(|l| self.terms.get(l.term_at..l.term_at + l.term_len)).unwrap_or_default()
         };
         order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| term(a.1).cmp(term(b.1))));
         let mut out = Vec::with_capacity(size);
         for (_, n) in order {
-            if let Some(list) = self.lists.get(crate::ids::idx(n)) {
+            if let Some(list) = self.lists.get(idx(n)) {
                 put_record(&mut out, term(n), list.first, list.last, &list.doclist);
             }
         }
@@ -231,17 +245,38 @@ pub fn sort_key(term: &[u8]) -> u64 {
 }
 
 #[inline]
-fn hash(index: u8, token: &[u8]) -> u64 {
+fn head(index: u8, token: &[u8]) -> Head {
+    let mut head = [0; 16];
+    let (first, rest) = head.split_at_mut(1);
+    if let Some(place) = first.first_mut() {
+        *place = index;
+    }
+    let n = token.len().min(rest.len());
+    if let (Some(place), Some(from)) = (rest.get_mut(..n), token.get(..n)) {
+        place.copy_from_slice(from);
+    }
+    head
+}
+
+#[inline]
+fn tag(hash: u64) -> u32 {
+    u32::try_from(hash >> 32).unwrap_or(0)
+}
+
+#[inline]
+fn hash(head: &Head, token: &[u8]) -> u64 {
     const K: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mut h = u64::from(index).wrapping_mul(K);
-    let (words, rest) = token.as_chunks::<8>();
-    for w in words {
-        h = (h.rotate_left(23) ^ u64::from_ne_bytes(*w)).wrapping_mul(K);
+    let mut h = wide(token.len()).wrapping_mul(K);
+    let mut mix = |word: &[u8; 8]| h = (h.rotate_left(23) ^ u64::from_ne_bytes(*word)).wrapping_mul(K);
+    head.as_chunks::<8>().0.iter().for_each(&mut mix);
+    if let Some(rest) = token.get(head.len() - 1..) {
+        let (words, last) = rest.as_chunks::<8>();
+        words.iter().for_each(&mut mix);
+        let mut tail = [0; 8];
+        for (place, b) in tail.iter_mut().zip(last) {
+            *place = *b;
+        }
+        mix(&tail);
     }
-    let mut last = [0; 8];
-    for (place, b) in last.iter_mut().zip(rest) {
-        *place = *b;
-    }
-    h = (h.rotate_left(23) ^ u64::from_ne_bytes(last) ^ wide(token.len()) << 56).wrapping_mul(K);
     h ^ h >> 29
 }

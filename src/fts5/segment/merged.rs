@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use super::cursor::{Blocks, Cursor, LeafSeen, Posting};
 use super::structure::{Segment, Structure};
 use super::tombstones;
-use crate::finding::Defect;
+use crate::finding::{Code, Defect};
 use crate::fts5::config::Detail;
 
 /// A defect and where it is.
@@ -66,7 +66,14 @@ impl<'a> Merged<'a> {
     pub fn new(blocks: &'a dyn Blocks, structure: &Structure, detail: Detail) -> Merged<'a> {
         let mut defects = Vec::new();
         let mut sources = Vec::new();
+        let mut ids = HashSet::new();
         for segment in structure.segments() {
+            // FTS5 gives no id twice; reading a segment once more for each mention could take for ever.
+            if !ids.insert(segment.id) {
+                let defect = Defect::new(Code::StructureRecordBad, 0, segment.id.into(), 1);
+                defects.push(Found { segment: segment.id, page: 0, defect });
+                continue;
+            }
             let (deleted, bad) = tombstones::read(blocks, segment);
             defects.extend(bad.into_iter().map(|defect| Found { segment: segment.id, page: 0, defect }));
             sources.push(Source { cursor: Cursor::new(blocks, *segment, detail).watching(), deleted });
