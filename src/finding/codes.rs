@@ -538,7 +538,7 @@ problems! {
     PostingsWithoutRow "Q019" "postings-without-row" Note
         "the search index has entries of row {got}, which the content does not have" =>
         "the text is read back out of the index";
-    #[doc = "Until SQLite 3.5x the trigram tokenizer stopped at the first NUL of a text, newer releases pass over it. The same untouched file is whole for one and malformed for the other."]
+    #[doc = "Older releases (3.40 is one) end a text at its first NUL when they cut it to trigrams, newer ones (3.54 is one) pass over it. The same untouched file is whole for one and malformed for the other."]
     FtsOlderNulRule "Q020" "fts-older-nul-rule" Note
         "the index ends texts at their first NUL, as older releases do" =>
         "the copy is indexed by the newer rule";

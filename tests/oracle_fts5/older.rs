@@ -58,3 +58,34 @@ fn an_older_sqlite_accepts_our_indexes() {
         assert!(out.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&out.stderr));
     }
 }
+
+const WITH_NUL: &str = r#"
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("CREATE TABLE docs(id INTEGER PRIMARY KEY, a TEXT)")
+db.execute("CREATE VIRTUAL TABLE ft USING fts5(a, content='docs', content_rowid='id', tokenize=trigram)")
+db.execute("INSERT INTO docs VALUES(1, 'plain text'), (2, char(0) || 'json:[1,2,3]'), (3, 'before' || char(0) || 'behind'), (4, 'ab' || char(0))")
+db.execute("INSERT INTO ft(ft) VALUES('rebuild')")
+db.commit()
+print(sqlite3.sqlite_version)
+"#;
+
+#[test]
+fn the_nul_rule_of_older_releases_is_no_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let version = match Command::new("python3").args(["-c", WITH_NUL]).arg(&path).output() {
+        Ok(out) if out.status.success() => String::from_utf8(out.stdout).unwrap(),
+        _ => {
+            eprintln!("skipped: no python3 with FTS5 and trigrams here");
+            return;
+        }
+    };
+    let config = Config::parse(&["a", "content='docs'", "content_rowid='id'", "tokenize=trigram"]).unwrap();
+    let db = rusqlite::Connection::open(&path).unwrap();
+    let (checked, log) = crate::check::check(&config, &crate::check::shadow(&db, "ft", &config));
+    assert!(checked.is_clean());
+    let newer = db.execute_batch("INSERT INTO ft(ft, rank) VALUES('integrity-check', 1)").is_ok();
+    assert_eq!(checked.older_nul_rule, if newer { 0 } else { 2 }, "written by {version}");
+    assert_eq!(log.is_empty(), newer);
+}

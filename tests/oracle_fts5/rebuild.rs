@@ -277,6 +277,16 @@ fn small_leaves_and_long_doclists() {
 }
 
 #[test]
+fn values_of_a_megabyte() {
+    let mut n = Numbers(19);
+    let rows: Vec<Row> = (1..4).map(|i| (i, vec![Some(real::text(&mut n, 130_000, i == 2))])).collect();
+    assert!(rows.iter().all(|r| r.1[0].as_ref().unwrap().len() > 1 << 20));
+    for tokenize in ["tokenize=unicode61", "tokenize=trigram"] {
+        judge(&["body", tokenize, "content='docs'"], &rows, 1 << 20, 4050);
+    }
+}
+
+#[test]
 fn the_result_depends_on_the_rows_alone() {
     let mut n = Numbers(5);
     let rows = rows(&mut n, 3000, 2, 400, true);

@@ -130,7 +130,9 @@ fn main() {
         while let Some(r) = rows.next().unwrap() {
             checker.docsize_row(r.get(0).unwrap(), r.get_ref(1).unwrap().as_bytes().unwrap());
         }
+        let read = start.elapsed();
         checker.index(&data, data.keys().copied());
+        println!("{tokenize}: shadow rows {read:.2?}, index {:.2?}", start.elapsed() - read);
         let mut select = other.prepare("SELECT id, a FROM docs").unwrap();
         let mut rows = select.query([]).unwrap();
         while let Some(r) = rows.next().unwrap() {
