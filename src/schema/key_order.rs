@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::Collation;
+use super::{Collation, KeyPart};
 use crate::format::value::integral;
 use crate::format::{Encoding, Value};
 
@@ -20,6 +20,20 @@ pub fn compare_values(x: Value<'_>, y: Value<'_>, collation: &Collation, encodin
         (Value::Real(a), Value::Int(b)) => int_against_real(b, a).reverse(),
         _ => rank(x).cmp(&rank(y)),
     })
+}
+
+/// Compares two keys. Values behind the shorter of both, or without a [`KeyPart`], are not looked at.
+///
+/// `None` when two texts stand under a collation whose order is not known here and nothing before them decided.
+#[must_use]
+pub fn compare(a: &[Value<'_>], b: &[Value<'_>], key: &[KeyPart], encoding: Encoding) -> Option<Ordering> {
+    for ((x, y), part) in a.iter().zip(b).zip(key) {
+        let order = compare_values(*x, *y, &part.collation, encoding)?;
+        if order != Ordering::Equal {
+            return Some(if part.desc { order.reverse() } else { order });
+        }
+    }
+    Some(Ordering::Equal)
 }
 
 fn rank(v: Value<'_>) -> u8 {

@@ -9,8 +9,10 @@ pub mod families;
 pub mod key_order;
 pub mod layout;
 mod name;
+pub mod row;
 
 pub use catalog::{Catalog, CatalogOptions, Object, ObjectKind, SchemaRow};
 pub use families::{Family, FtsModule, FtsPart};
 pub use layout::{IndexLayout, IndexPart, IndexSource, KeyPart, TableLayout};
 pub use name::{Affinity, Collation, Name, StrictType};
+pub use row::StoredRow;

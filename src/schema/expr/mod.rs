@@ -1,12 +1,20 @@
-//! Expressions: their data and their values.
+//! Expressions: their data and their values, exactly as SQLite computes them.
 
 mod ast;
+mod compare;
+mod datum;
+mod eval;
 mod functions;
+mod number;
 
 pub use ast::*;
+pub use datum::{Datum, Fault, NoRow, Row};
+pub use eval::{constant, eval};
 pub use functions::Function;
-/// stub
+pub use number::{apply as apply_affinity, cast, numeric, real_text, truth};
+
+/// Whether a column of NUMERIC, INTEGER or REAL affinity would turn this UTF-8 text into a number, so that it never holds it.
 #[must_use]
-pub fn reads_as_number(_t: &[u8]) -> bool {
-    false
+pub fn reads_as_number(text: &[u8]) -> bool {
+    number::read(text).whole
 }
