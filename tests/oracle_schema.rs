@@ -11,6 +11,8 @@
 
 #[path = "oracle_schema/ddl.rs"]
 mod ddl;
+#[path = "oracle_schema/expr.rs"]
+mod expr;
 
 /// A small generator of numbers that are the same in every run.
 pub struct Dice(u64);

@@ -252,7 +252,6 @@ impl Expr {
             Expr::Rowid => Some(Affinity::Integer),
             Expr::Cast(_, affinity) => Some(*affinity),
             Expr::Collate(e, _) => e.affinity(),
-            Expr::Call(f, args) if f.is_likely() => args.first().and_then(Expr::affinity),
             _ => None,
         }
     }
@@ -274,7 +273,6 @@ impl Expr {
                 Expr::Collate(_, c) => return Some(c),
                 Expr::Column(c) => return Some(&c.collation),
                 Expr::Cast(inner, _) | Expr::Unary(Unary::Plus, inner) => inner,
-                Expr::Call(f, args) if f.is_likely() => args.first()?,
                 // COLLATE somewhere inside comes up: the left operand first, then the right, then arguments.
                 Expr::Unary(_, inner) | Expr::IsNull(inner, _) if inner.has_collate() => inner,
                 Expr::Binary(_, sides) => [&sides.0, &sides.1].into_iter().find(|e| e.has_collate())?,

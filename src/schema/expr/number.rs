@@ -16,8 +16,10 @@ pub struct Reading {
     pub overflow: bool,
     /// Whether the prefix has a point or an exponent.
     pub fractional: bool,
-    /// Whether the whole text is a number, but for white space around it.
+    /// Whether the whole text is a number, but for white space around it and what follows a NUL.
     pub whole: bool,
+    /// Whether the text has a NUL.
+    pub nul: bool,
 }
 
 fn is_space(b: u8) -> bool {
@@ -27,6 +29,8 @@ fn is_space(b: u8) -> bool {
 /// Reads a number at the start of a text.
 #[must_use]
 pub fn read(text: &[u8]) -> Reading {
+    let nul = text.contains(&0);
+    let text = text.split(|&b| b == 0).next().unwrap_or(text);
     let start = text.iter().position(|&b| !is_space(b)).unwrap_or(text.len());
     let t = text.get(start..).unwrap_or_default();
     let signed = usize::from(matches!(t.first(), Some(b'-' | b'+')));
@@ -57,7 +61,7 @@ pub fn read(text: &[u8]) -> Reading {
         }
     }
     if !any {
-        return Reading { real: 0.0, int: 0, overflow: false, fractional: false, whole: false };
+        return Reading { real: 0.0, int: 0, overflow: false, fractional: false, whole: false, nul };
     }
     let rest = t.get(end..).unwrap_or_default();
     let whole = !broken && rest.iter().all(|&b| is_space(b));
@@ -68,7 +72,7 @@ pub fn read(text: &[u8]) -> Reading {
         Err(_) => (if t.first() == Some(&b'-') { i64::MIN } else { i64::MAX }, true),
     };
     let real = ascii(0, end).parse::<f64>().unwrap_or(0.0);
-    Reading { real, int, overflow, fractional, whole }
+    Reading { real, int, overflow, fractional, whole, nul }
 }
 
 /// A real cut to an integer, clamped.
@@ -112,7 +116,7 @@ pub fn arithmetic<'a>(d: &Datum<'_>) -> Option<Datum<'a>> {
         Datum::Real(x) => Some(Datum::Real(*x)),
         Datum::Text(t) | Datum::Blob(t) => {
             let r = read(t);
-            Some(if r.fractional || r.overflow { Datum::Real(r.real) } else { Datum::Int(r.int) })
+            Some(if r.fractional || r.overflow || (r.whole && r.nul) { Datum::Real(r.real) } else { Datum::Int(r.int) })
         }
     }
 }
@@ -240,12 +244,20 @@ impl Decimal {
         if x == 0.0 {
             return Decimal { digits: vec![b'0'], point: 1 };
         }
-        // SQLite works with 18 digits, or one more than is asked for.
-        let wanted = if significant <= 0 || significant >= 18 { 17 } else { usize::try_from(significant).unwrap_or(17) };
-        let text = format!("{x:.wanted$e}");
+        // SQLite works with 18 digits, or one more than is asked for, counted from the power of two below the number: a number
+        // behind the next power of ten gets one more. 18 are rounded, fewer are cut.
+        let wanted = if significant <= 0 || significant >= 18 { 18 } else { usize::try_from(significant).unwrap_or(17).saturating_add(1) };
+        let text = format!("{x:.40e}");
         let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
         let mut digits: Vec<u8> = mantissa.bytes().filter(u8::is_ascii_digit).collect();
-        let mut point = exponent.parse::<i32>().unwrap_or(0).saturating_add(1);
+        let exponent = exponent.parse::<i32>().unwrap_or(0);
+        let mut point = exponent.saturating_add(1);
+        let count = wanted.saturating_add(usize::from(exponent > power_of_two_below(x)));
+        if wanted == 18 {
+            round(&mut digits, &mut point, count);
+        } else {
+            digits.truncate(count);
+        }
         let mut keep = significant;
         if significant <= 0 {
             keep = point.saturating_sub(significant);
@@ -268,6 +280,19 @@ impl Decimal {
         }
         Decimal { digits, point }
     }
+}
+
+/// The decimal exponent of the greatest power of two that is not above a positive real.
+fn power_of_two_below(x: f64) -> i32 {
+    let bits = x.to_bits();
+    let exponent = i32::try_from((bits >> 52) & 0x7ff).unwrap_or(0);
+    let two = if exponent == 0 {
+        // Subnormal: the position of its highest bit.
+        i32::try_from(63_u32.saturating_sub(bits.leading_zeros())).unwrap_or(0).saturating_sub(1074)
+    } else {
+        exponent.saturating_sub(1023)
+    };
+    two.saturating_mul(78_913).wrapping_shr(18)
 }
 
 /// Whether 17 digits can be fewer: SQLite looks at the digits where a short number shows a run of nines or zeros.

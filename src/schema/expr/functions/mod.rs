@@ -149,7 +149,8 @@ fn extreme<'r>(args: Vec<Datum<'r>>, max: bool, collation: &Collation) -> Result
             None => true,
             Some(b) => {
                 let order = compare::data(&d, b, collation)?;
-                if max { order.is_gt() } else { order.is_lt() }
+                // Among equal ones the first is the greatest and the last the least.
+                if max { order.is_gt() } else { order.is_le() }
             }
         };
         if better {

@@ -308,6 +308,10 @@ fn substr<'r>(a: &Datum<'r>, start: &Datum<'_>, count: Option<&Datum<'_>>) -> Da
     let blob = matches!(a, Datum::Blob(_));
     let all = number::to_text(a);
     let bytes: &[u8] = if blob { &all } else { c_string(&all) };
+    if blob && bytes.is_empty() {
+        // SQLite has no pointer to an empty BLOB here.
+        return Datum::Null;
+    }
     let mut p1 = i128::from(number::to_int(start));
     let total = || i128::from(len(if blob { bytes.len() } else { character_count(bytes) }));
     let mut p2 = count.map_or(i128::from(i64::MAX), |c| i128::from(number::to_int(c)));
