@@ -32,10 +32,17 @@ pub fn texts(a: &[u8], b: &[u8], collation: &Collation) -> Result<Ordering, Faul
     })
 }
 
-/// Byte order with ASCII letters folded.
+/// Byte order with ASCII letters folded; a NUL in both ends the look at the bytes, then the lengths decide.
 #[must_use]
 pub fn no_case(a: &[u8], b: &[u8]) -> Ordering {
-    a.iter().map(u8::to_ascii_lowercase).cmp(b.iter().map(u8::to_ascii_lowercase))
+    for (x, y) in a.iter().zip(b) {
+        match x.to_ascii_lowercase().cmp(&y.to_ascii_lowercase()) {
+            Ordering::Equal if *x == 0 => break,
+            Ordering::Equal => {}
+            order => return order,
+        }
+    }
+    a.len().cmp(&b.len())
 }
 
 /// Text without its trailing spaces.
