@@ -19,9 +19,10 @@ pub trait Blocks: Sync {
     fn next_id(&self, from: i64) -> Option<i64>;
 }
 
-impl Blocks for std::collections::BTreeMap<i64, Vec<u8>> {
+/// Owned blocks, or blocks borrowed from page images (`&[u8]`, `Cow<[u8]>`).
+impl<B: AsRef<[u8]> + Sync> Blocks for std::collections::BTreeMap<i64, B> {
     fn block(&self, id: i64) -> Option<Cow<'_, [u8]>> {
-        self.get(&id).map(|b| Cow::Borrowed(b.as_slice()))
+        self.get(&id).map(|b| Cow::Borrowed(b.as_ref()))
     }
 
     fn next_id(&self, from: i64) -> Option<i64> {
