@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use crate::ids::wide;
 use crate::pipeline::copy::{Copied, Disposition};
 use crate::pipeline::describe;
-use crate::report::model::{LeftOut, TableRecovery};
+use crate::report::model::{Gone, LeftOut, TableRecovery};
 use crate::schema::ObjectKind;
-use crate::survey::{Content, Survey};
+use crate::survey::{Content, IndexFit, Survey, SurveyedTree, TableScan};
+use crate::tree::Slot;
 
 /// One entry for each table that has a tree, `sqlite_schema` excepted.
 pub(super) fn tables(survey: &Survey<'_>, copied: &Copied) -> Vec<TableRecovery> {
@@ -29,9 +31,100 @@ pub(super) fn tables(survey: &Survey<'_>, copied: &Copied) -> Vec<TableRecovery>
         for _ in selection.iter().flat_map(|s| &s.rewritten) {
             add(&mut table.values_changed, "record-made-anew");
         }
+        if object.family.virtual_table().is_none() {
+            (table.lost, table.unaccounted) = gone(survey, t, scan, written);
+        }
         tables.push(table);
     }
     tables
+}
+
+/// Rows that are known to be gone: lost where damage covers them, unaccounted where only an index names them.
+fn gone(survey: &Survey<'_>, t: &SurveyedTree, scan: &TableScan, written: u64) -> (Vec<Gone>, Vec<Gone>) {
+    let mut named: Vec<Gone> = Vec::new();
+    let mut whole_witness = false;
+    for index in survey
+        .trees
+        .iter()
+        .filter(|i| survey.catalog.get(i.object).is_some_and(|o| o.table == Some(t.object) && i.object != o.table.unwrap_or(i.object)))
+    {
+        let Some(Content::Index { plan, scan: index_scan, fit }) = &index.content else { continue };
+        let readable = index_scan.broken == 0 && index_scan.damaged.is_empty() && index.tree.holes() == 0 && plan.condition.is_none();
+        match fit {
+            IndexFit::Equal if readable => whole_witness = true,
+            IndexFit::Differs { gone, .. } => {
+                // All rows that a whole index names and the table lacks are named; others are not missing.
+                whole_witness |= readable && gone.is_empty() && scan.excluded.is_empty();
+                if !gone.is_empty() {
+                    named.push(Gone {
+                        rowids: ranges(gone),
+                        count: Some(wide(gone.len())),
+                        witness: format!("index {}", plan.name),
+                        page: None,
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+    let holes = holes(survey, t, written);
+    let damaged = !scan.damaged.is_empty() || t.tree.holes() > 0;
+    // One index is enough to name rows; the others repeat it.
+    named.truncate(1);
+    if !damaged {
+        return (Vec::new(), named);
+    }
+    let mut lost = named;
+    if !whole_witness {
+        lost.extend(holes);
+        for (page, cells) in &scan.skipped {
+            lost.push(Gone {
+                rowids: Vec::new(),
+                count: Some(u64::from(*cells)),
+                witness: "cell pointers of the page".to_owned(),
+                page: Some(page.get()),
+            });
+        }
+    }
+    (lost, Vec::new())
+}
+
+/// Holes of a tree that nothing came back through, or through which more may be missing.
+fn holes(survey: &Survey<'_>, t: &SurveyedTree, written: u64) -> Vec<Gone> {
+    // An orphan that holds nothing readable, or a file that ends early, may be what an interior page pointed to.
+    let unread = survey.orphans.iter().any(|no| survey.pages.leaf(*no).is_err()) || survey.header.page_count > survey.pages.count();
+    let mut out = Vec::new();
+    let mut last_was_filled = false;
+    for slot in &t.tree.slots {
+        match *slot {
+            Slot::Leaf { page, .. } => last_was_filled = survey.adopted.contains(&page),
+            Slot::Entry { .. } => last_was_filled = false,
+            Slot::Hole { child, above, upto, .. } => {
+                if last_was_filled && !unread && written > 0 {
+                    continue;
+                }
+                let rowids = match (above, upto) {
+                    (Some(a), Some(u)) => vec![[a.saturating_add(1), u]],
+                    _ => Vec::new(),
+                };
+                let page = (child != 0 && child <= survey.pages.count()).then_some(child);
+                out.push(Gone { rowids, count: None, witness: "the pointer of the page above".to_owned(), page });
+            }
+        }
+    }
+    out
+}
+
+/// Ascending numbers as inclusive ranges.
+fn ranges(sorted: &[i64]) -> Vec<[i64; 2]> {
+    let mut out: Vec<[i64; 2]> = Vec::new();
+    for &n in sorted {
+        match out.last_mut() {
+            Some([_, last]) if last.checked_add(1) == Some(n) => *last = n,
+            _ => out.push([n, n]),
+        }
+    }
+    out
 }
 
 fn add(counts: &mut BTreeMap<String, u64>, reason: &str) {

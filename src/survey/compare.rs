@@ -1,5 +1,7 @@
 //! Each index against its table, in both directions.
 
+use std::collections::BTreeSet;
+
 use rayon::prelude::*;
 
 use crate::ctx::Ctx;
@@ -7,6 +9,7 @@ use crate::error::Result;
 use crate::finding::{Code, Defect, Findings, Site};
 use crate::format::{Encoding, Fields, Value};
 use crate::ids::{ObjectId, PageNo, wide};
+use crate::schema::IndexSource;
 use crate::survey::entry::EntryHash;
 use crate::survey::judge::Judge;
 use crate::survey::plan::{IndexPlan, Row, TablePlan};
@@ -29,8 +32,13 @@ pub enum IndexFit {
         missing: u64,
         /// Entries without their row.
         surplus: u64,
+        /// Rowids that such entries name and no row has, ascending, at most [`GONE`] of them.
+        gone: Vec<i64>,
     },
 }
+
+/// Rowids of one index that are named one by one.
+const GONE: usize = 10_000;
 
 /// Rows of adopted leaves that a whole index of their table does not know were deleted: they are excluded. Where no whole
 /// index stands, nothing speaks against them.
@@ -126,8 +134,8 @@ pub(super) fn indexes(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<()> {
             log.add(Defect::new(Code::IndexCountDiffers, 0, scan.sum.count, want.count), Site::object(t.object));
         }
         let sides = Sides { pages: &survey.pages, table_slots, table_plan, index_slots: &t.tree.slots, plan, encoding: survey.encoding };
-        let (missing, surplus) = sides.differ(want.count.max(scan.sum.count), &mut log, ctx)?;
-        fits.push((i, IndexFit::Differs { missing, surplus }));
+        let (missing, surplus, gone) = sides.differ(want.count.max(scan.sum.count), &mut log, ctx)?;
+        fits.push((i, IndexFit::Differs { missing, surplus, gone }));
     }
     survey.findings.merge(log);
     for (i, found) in fits {
@@ -165,9 +173,11 @@ struct Seen<'r> {
 }
 
 impl Sides<'_, '_> {
-    fn differ(&self, entries: u64, log: &mut Findings, ctx: &Ctx) -> Result<(u64, u64)> {
+    fn differ(&self, entries: u64, log: &mut Findings, ctx: &Ctx) -> Result<(u64, u64, Vec<i64>)> {
         let parts = entries.div_ceil(HASHES_AT_ONCE).max(1);
         let (mut missing, mut surplus) = (0_u64, 0_u64);
+        let mut named: BTreeSet<i64> = BTreeSet::new();
+        let by_rowid = matches!(self.plan.columns.last().map(|c| &c.source), Some(IndexSource::Rowid));
         for part in 0..parts {
             let mine = |hash: u64| hash.checked_rem(parts) == Some(part);
             let mut rows: Vec<u64> = Vec::new();
@@ -202,11 +212,21 @@ impl Sides<'_, '_> {
                     if take(&mut extra, s.hash) {
                         let here = self.pages.site(site, s.page).cell(s.cell);
                         log.add_with(Defect::new(Code::IndexEntryWithoutRow, 0, u64::from(s.cell), 0), here, (s.words)());
+                        if let Some(rowid) = s.rowid.filter(|_| by_rowid && named.len() < GONE) {
+                            named.insert(rowid);
+                        }
                     }
                 })?;
             }
         }
-        Ok((missing, surplus))
+        if !named.is_empty() {
+            self.each_row(ctx, &mut |s| {
+                if let Some(rowid) = s.rowid {
+                    named.remove(&rowid);
+                }
+            })?;
+        }
+        Ok((missing, surplus, named.into_iter().collect()))
     }
 
     fn each_row(&self, ctx: &Ctx, f: &mut dyn FnMut(Seen<'_>)) -> Result<()> {
@@ -240,8 +260,9 @@ impl Sides<'_, '_> {
                 return Ok(());
             }
             let hash = fields.values(payload).fold(EntryHash::default(), EntryHash::add);
+            let rowid = fields.values(payload).last().and_then(Value::as_int);
             let words = || words(fields.values(payload), self.encoding);
-            f(Seen { hash: hash.get(), page: at.page, cell: at.no, rowid: at.cell.rowid, words: &words });
+            f(Seen { hash: hash.get(), page: at.page, cell: at.no, rowid, words: &words });
             Ok(())
         })?;
         Ok(())

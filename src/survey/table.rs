@@ -181,6 +181,11 @@ fn scan_run(
         if u64::from(fields.body_end()) < at.cell.payload_len {
             log.add(Defect::new(Code::BodyLong, 0, at.cell.payload_len, u64::from(fields.body_end())), here);
         }
+        if at.cell.overflow.is_some() && zeros_in_text(&fields, payload, at.cell.local.len(), pages) {
+            log.add(Defect::new(Code::PageAllZero, 0, u64::from(pages.usable), 0), here);
+            exclude(Code::PageAllZero, 0);
+            return Ok(());
+        }
         let row = Row { rowid: at.cell.rowid, payload, fields: &fields };
         let verdict = judge.judge(&row, here, log, &mut scan.sums);
         if let Some(rowid) = at.cell.rowid {
@@ -230,6 +235,22 @@ fn scan_run(
     scan.damaged = seen.damaged;
     scan.skipped = seen.skipped;
     Ok(scan)
+}
+
+/// Whether an overflow page that lies within a text holds nothing but zeros: text has none, so the page was wiped and the
+/// chain only seems to end there.
+fn zeros_in_text(fields: &Fields, payload: &[u8], local: usize, pages: &Pages<'_>) -> bool {
+    let chunk = crate::ids::idx(pages.split.overflow_chunk()).max(1);
+    let spilled = payload.get(local..).unwrap_or_default();
+    spilled.chunks(chunk).enumerate().any(|(i, part)| {
+        part.len() >= 16 && part.iter().all(|&b| b == 0) && {
+            let at = local.saturating_add(i.saturating_mul(chunk)).saturating_add(8);
+            fields.as_slice().iter().any(|f| {
+                let start = crate::ids::idx(f.start);
+                f.serial >= 13 && f.serial & 1 == 1 && start <= at && at < start.saturating_add(crate::ids::idx(f.len))
+            })
+        }
+    })
 }
 
 /// The bounds that parents set for each leaf that has any.
