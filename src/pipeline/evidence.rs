@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::evidence::{At, Evidence, Fit, Held, OpenOptions, PageSource, Part, Sources, Verdict, View};
 use crate::finding::Findings;
 use crate::format::DatabaseHeader;
-use crate::pipeline::{Inputs, Options, Snapshot, SuperJournal};
+use crate::pipeline::{Inputs, Options, Snapshot, SuperJournal, schema_source};
 use crate::report::model::{self, Access, HeaderDecision, Input, InputRole, Report, Sidecar, ViewCount};
 use crate::survey::{Content, Survey};
 use crate::tree::Pages;
@@ -76,9 +76,10 @@ impl<'a> Viewed<'a> {
     }
 
     /// Surveys the state.
-    pub(super) fn survey(&self, ctx: &Ctx) -> Result<Survey<'_>> {
+    pub(super) fn survey(&self, inputs: &Inputs, ctx: &Ctx) -> Result<Survey<'_>> {
         let pages = Pages::new(&self.view.snapshot, self.view.geometry.reserved);
-        Survey::run(pages, self.header(), self.log.clone(), ctx)
+        let given = inputs.schema.as_ref().map(|path| schema_source::read(path, ctx)).transpose()?;
+        Survey::with_schema(pages, self.header(), given, self.log.clone(), ctx)
     }
 
     /// Reads all inputs once more.

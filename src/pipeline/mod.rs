@@ -9,6 +9,7 @@ mod page;
 mod recover;
 mod rows;
 mod salvage;
+mod schema_source;
 
 use std::path::{Path, PathBuf};
 
@@ -111,7 +112,7 @@ fn not_built<T>() -> Result<T> {
 pub fn check(inputs: &Inputs, options: &Options, ctx: &Ctx) -> Result<Report> {
     let evidence = evidence::open(inputs, options, None, ctx)?;
     let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
-    let survey = viewed.survey(ctx)?;
+    let survey = viewed.survey(inputs, ctx)?;
     viewed.recheck(options, ctx)?;
     reported(Verb::Check, &viewed, &survey, ctx)
 }
@@ -139,7 +140,7 @@ pub fn recover(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> Res
 pub fn rows(inputs: &Inputs, options: &Options, table: Option<&str>, sink: &mut dyn RowSink, ctx: &Ctx) -> Result<Report> {
     let evidence = evidence::open(inputs, options, None, ctx)?;
     let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
-    let survey = viewed.survey(ctx)?;
+    let survey = viewed.survey(inputs, ctx)?;
     rows::stream(&survey, table, options.keep_violations, sink, ctx)?;
     viewed.recheck(options, ctx)?;
     reported(Verb::Rows, &viewed, &survey, ctx)
@@ -152,7 +153,7 @@ pub fn rows(inputs: &Inputs, options: &Options, table: Option<&str>, sink: &mut 
 pub fn page(inputs: &Inputs, options: &Options, page: PageNo, ctx: &Ctx) -> Result<PageView> {
     let evidence = evidence::open(inputs, options, None, ctx)?;
     let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
-    let survey = viewed.survey(ctx)?;
+    let survey = viewed.survey(inputs, ctx)?;
     let view = page::view(&survey, page, viewed.view.geometry.offset(page))?;
     viewed.recheck(options, ctx)?;
     Ok(view)
@@ -165,7 +166,7 @@ pub fn page(inputs: &Inputs, options: &Options, page: PageNo, ctx: &Ctx) -> Resu
 pub fn map(inputs: &Inputs, options: &Options, ctx: &Ctx) -> Result<Report> {
     let evidence = evidence::open(inputs, options, None, ctx)?;
     let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
-    let survey = viewed.survey(ctx)?;
+    let survey = viewed.survey(inputs, ctx)?;
     viewed.recheck(options, ctx)?;
     reported(Verb::Map, &viewed, &survey, ctx)
 }

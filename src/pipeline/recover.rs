@@ -32,7 +32,7 @@ pub(super) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> 
     let folder = target.folder().to_path_buf();
     let evidence = evidence::open(inputs, options, Some(&folder), ctx)?;
     let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
-    let survey = viewed.survey(ctx)?;
+    let survey = viewed.survey(inputs, ctx)?;
 
     let settings = settings(&survey, options)?;
     let place = Target { file: target.file(), path: target.temp_path(), folder: &folder };

@@ -10,6 +10,7 @@ pub mod key_order;
 pub mod layout;
 mod name;
 pub mod row;
+pub mod script;
 
 pub use catalog::{Catalog, CatalogOptions, Object, ObjectKind, SchemaRow};
 pub use families::{Family, FtsModule, FtsPart};

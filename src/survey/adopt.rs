@@ -22,8 +22,10 @@ use crate::tree::{Owner, Role, Slot, TreeKind};
 const SAMPLE: usize = 64;
 
 /// How a tree reads what an orphan holds.
-enum Reader {
+pub(super) enum Reader {
+    /// A table by its declaration.
     Table(Box<TablePlan>),
+    /// An index by its layout.
     Index(IndexPlan),
 }
 
@@ -113,7 +115,8 @@ pub(super) fn adopt(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
     Ok(changed)
 }
 
-fn reader(survey: &Survey<'_>, tree: usize) -> Option<Reader> {
+/// How the tree at a place is read; `None` when nothing says it.
+pub(super) fn reader(survey: &Survey<'_>, tree: usize) -> Option<Reader> {
     let t = survey.trees.get(tree)?;
     let object = survey.catalog.get(t.object)?;
     match TablePlan::compile(&survey.catalog, object, survey.encoding) {
@@ -212,7 +215,12 @@ fn edge(survey: &Survey<'_>, slot: &Slot, last: bool) -> Option<Vec<u8>> {
 
 /// How well the records of an orphan fit a tree; `None` when they do not.
 fn shape(survey: &Survey<'_>, reader: &Reader, orphan: &Orphan) -> Option<u32> {
-    let page = survey.pages.leaf(orphan.page).ok()?;
+    shape_of_page(survey, reader, orphan.page)
+}
+
+/// How well the records of a leaf fit a tree, 0 to 250; `None` when they do not.
+pub(super) fn shape_of_page(survey: &Survey<'_>, reader: &Reader, no: PageNo) -> Option<u32> {
+    let page = survey.pages.leaf(no).ok()?;
     let mut payloads = PayloadReader::new();
     let mut fields = Fields::new();
     let (mut seen, mut good, mut full) = (0_u32, 0_u32, 0_u32);

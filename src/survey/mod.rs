@@ -12,6 +12,7 @@ pub mod freelist;
 pub mod index;
 pub mod judge;
 pub mod key;
+pub mod orphan_trees;
 pub mod plan;
 pub mod pointer_map;
 pub mod schema_rows;
@@ -107,7 +108,7 @@ impl<'a> Survey<'a> {
         Survey::with_schema(pages, header, None, findings, ctx)
     }
 
-    /// As [`Survey::run`], with the rows of `sqlite_schema` given instead of read from page 1.
+    /// As [`Survey::run`], with rows of `sqlite_schema` from elsewhere that are taken when the evidence holds none.
     ///
     /// # Errors
     /// Cancellation only.
@@ -122,10 +123,13 @@ impl<'a> Survey<'a> {
         let auto_vacuum = header.largest_root != 0;
         let claims = Claims::new(pages.count());
         pointer_map::claim(&pages, auto_vacuum, &claims);
-        let rows = match given {
-            Some(rows) => rows,
-            None => schema_rows::read(&pages, encoding, &mut Findings::new(0), ctx)?,
-        };
+        let mut rows = schema_rows::read(&pages, encoding, &mut Findings::new(0), ctx)?;
+        if rows.is_empty() && pages.count() > 1 {
+            rows = schema_rows::scattered(&pages, encoding, ctx)?;
+        }
+        if rows.is_empty() {
+            rows = given.unwrap_or_default();
+        }
         let options = CatalogOptions { schema_format: header.schema_format.clamp(1, 4) };
         let catalog = Catalog::with_options(rows, options, &mut findings);
         ctx.progress.phase("walk", u64::from(pages.count()));
@@ -148,7 +152,7 @@ impl<'a> Survey<'a> {
             let (trunk, count) = (survey.header.freelist_trunk, survey.header.freelist_count);
             survey.freelist = freelist::walk(&survey.pages, trunk, count, &survey.claims, &mut survey.findings, ctx)?;
             survey.collect_orphans();
-            if round.saturating_add(1) == ADOPTION_ROUNDS || !adopt::adopt(&mut survey, ctx)? {
+            if round.saturating_add(1) == ADOPTION_ROUNDS || !(orphan_trees::assign(&mut survey, ctx)? || adopt::adopt(&mut survey, ctx)?) {
                 break;
             }
             for role in [Role::Overflow, Role::FreelistTrunk, Role::FreelistLeaf] {
@@ -256,6 +260,14 @@ impl<'a> Survey<'a> {
         for no in &self.orphans {
             self.findings.add(Defect::new(Code::PageWithoutOwner, 0, u64::from(no.get()), 0), self.pages.site(Site::default(), *no));
         }
+    }
+
+    /// Trees of orphaned pages that no object of the schema took, largest first.
+    ///
+    /// # Errors
+    /// Cancellation only.
+    pub fn nameless_trees(&self, ctx: &Ctx) -> Result<Vec<Tree>> {
+        orphan_trees::find(self, ctx)
     }
 
     /// The tree of an object.

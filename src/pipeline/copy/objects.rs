@@ -1,9 +1,10 @@
 //! Which objects of the schema stand in the copy.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::finding::Code;
 use crate::ids::ObjectId;
+use crate::schema::ddl::TableDef;
 use crate::schema::{Catalog, Family, Object, ObjectKind};
 use crate::survey::{Content, IndexFit, Survey};
 
@@ -12,6 +13,8 @@ use crate::survey::{Content, IndexFit, Survey};
 pub(crate) enum Disposition {
     /// It stands in the copy.
     Kept,
+    /// It stands in the copy under a declaration made anew from what could be read of its own.
+    Anew(String),
     /// It does not; why, and whether a statement in `finish.sql` brings it back.
     LeftOut {
         /// In a sentence.
@@ -24,7 +27,7 @@ pub(crate) enum Disposition {
 impl Disposition {
     /// Whether it stands in the copy.
     pub(crate) fn is_kept(&self) -> bool {
-        *self == Disposition::Kept
+        matches!(self, Disposition::Kept | Disposition::Anew(_))
     }
 
     fn out(reason: impl Into<String>, finish: bool) -> Disposition {
@@ -57,6 +60,10 @@ pub(crate) fn decide(survey: &Survey<'_>) -> BTreeMap<ObjectId, Disposition> {
             (_, Some(Disposition::LeftOut { reason, finish })) => {
                 Disposition::out(format!("its table is left out: {reason}"), *finish && object.kind == ObjectKind::Trigger)
             }
+            // Without its constraint a table has no use for the index that the constraint made.
+            (ObjectKind::Index, Some(Disposition::Anew(_))) if object.autoindex.is_some() => {
+                Disposition::out("its table is declared anew without the constraint", false)
+            }
             (ObjectKind::Index, _) => of_index(survey, object),
             _ => of_trigger(catalog, object, &all),
         };
@@ -85,13 +92,34 @@ fn of_table(survey: &Survey<'_>, object: &Object) -> Disposition {
         ObjectKind::Table => {
             let readable = survey.tree_of(object.id).is_some_and(|t| matches!(t.content, Some(Content::Table { .. })));
             if object.problem.is_some() || (!readable && object.table_def().is_none()) {
-                return Disposition::out("its CREATE text is not SQL that SQLite accepts", false);
+                return match object.table_def().filter(|t| readable && !t.columns.is_empty()) {
+                    Some(def) => Disposition::Anew(declaration(object, def)),
+                    None => Disposition::out("its CREATE text is not SQL that SQLite accepts", false),
+                };
             }
             Disposition::Kept
         }
         _ if object.problem.is_some() => Disposition::out("its CREATE text is not SQL that SQLite accepts", true),
         _ => Disposition::Kept,
     }
+}
+
+/// A declaration that SQLite accepts, with the columns that the damaged text gives: names as they are read, the rowid alias,
+/// no constraints.
+fn declaration(object: &Object, def: &TableDef) -> String {
+    let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+    let mut used: BTreeSet<String> = BTreeSet::new();
+    let mut columns: Vec<String> = Vec::new();
+    for (i, column) in def.columns.iter().enumerate() {
+        let mut name: String = column.name.text().chars().filter(|c| *c != '\0').collect();
+        if name.is_empty() || !used.insert(name.to_lowercase()) {
+            name = format!("c{}", i.saturating_add(1));
+            used.insert(name.clone());
+        }
+        let alias = if def.rowid_alias == Some(i) { " INTEGER PRIMARY KEY" } else { "" };
+        columns.push(format!("{}{alias}", quoted(&name)));
+    }
+    format!("CREATE TABLE {}({})", quoted(&object.name.text()), columns.join(", "))
 }
 
 fn of_index(survey: &Survey<'_>, object: &Object) -> Disposition {

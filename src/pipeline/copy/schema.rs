@@ -24,11 +24,13 @@ pub(crate) fn write<W: Write + Seek>(
     let mut record = Vec::new();
     for object in survey.catalog.objects() {
         let Some(row) = &object.row else { continue };
-        if !copied.dispositions.get(&object.id).is_some_and(Disposition::is_kept) {
-            continue;
-        }
+        let anew = match copied.dispositions.get(&object.id) {
+            Some(Disposition::Kept) => None,
+            Some(Disposition::Anew(sql)) => Some(sql.as_bytes()),
+            _ => continue,
+        };
         let text = |b: &[u8]| survey.encoding.from_utf8(b).into_owned();
-        let (kind, name, table, sql) = (text(&row.kind), text(&row.name), text(&row.table), row.sql.as_deref().map(text));
+        let (kind, name, table, sql) = (text(&row.kind), text(&row.name), text(&row.table), anew.or(row.sql.as_deref()).map(text));
         let root = roots.get(&object.id).map_or(0, |r| i64::from(r.0.get()));
         let values = [
             Value::Text(&kind),

@@ -1,0 +1,151 @@
+//! Whole trees that nothing reaches any more: their pages are sound, what is lost is the name that led to them.
+//!
+//! Tests:    which orphans lead to which; the shape of their records against tables and indexes that lost their tree.
+//! Collects: orphan trees, and for each object without a tree the one that fits it and nothing else as well.
+//! Leaves:   trees without a name, for the salvage database: one table each, never mixed.
+
+use std::collections::BTreeSet;
+
+use crate::ctx::Ctx;
+use crate::error::Result;
+use crate::finding::{Findings, Site};
+use crate::ids::{ObjectId, PageNo};
+use crate::survey::Survey;
+use crate::survey::adopt::{Reader, reader, shape_of_page};
+use crate::tree::claims::{Claims, Owner, Role};
+use crate::tree::walk::{Slot, Tree, TreeKind, Walker};
+
+/// Leaves of an orphan tree that are looked at to tell whose it is.
+const LEAVES: usize = 8;
+
+/// Finds the orphan trees, largest first.
+///
+/// # Errors
+/// Cancellation only.
+pub(super) fn find(survey: &Survey<'_>, ctx: &Ctx) -> Result<Vec<Tree>> {
+    let orphans: BTreeSet<PageNo> = survey.orphans.iter().copied().collect();
+    let mut children: BTreeSet<PageNo> = BTreeSet::new();
+    let mut roots: Vec<(PageNo, TreeKind)> = Vec::new();
+    for no in &orphans {
+        ctx.check()?;
+        let Ok(page) = survey.pages.leaf(*no) else { continue };
+        if page.cell_count == 0 {
+            continue;
+        }
+        roots.push((*no, TreeKind::of(page.kind)));
+        if !page.kind.is_interior() {
+            continue;
+        }
+        let cells = page.cells(survey.pages.split).filter_map(|(_, c)| c.ok()?.child);
+        children.extend(cells.chain(page.right_child).filter_map(PageNo::new).filter(|c| orphans.contains(c) && c != no));
+    }
+    let claims = Claims::new(survey.pages.count());
+    let denied = BTreeSet::new();
+    let mut trees = Vec::new();
+    let mut log = Findings::new(0);
+    // A cycle of pages has no root outside itself; its pages are then taken one by one.
+    let ordered = roots.iter().filter(|(no, _)| !children.contains(no)).chain(roots.iter().filter(|(no, _)| children.contains(no)));
+    for (no, kind) in ordered {
+        if claims.owner(*no).is_some() {
+            continue;
+        }
+        let owner = Owner(u32::try_from(trees.len()).unwrap_or(0));
+        let mut tree = Walker::new(&survey.pages, &claims, &mut log, &denied, ctx).walk(*no, *kind, owner, Site::default(), ctx)?;
+        // What the tree leads to beyond the orphans belongs to others.
+        tree.slots.retain(|s| match s {
+            Slot::Leaf { page, .. } => orphans.contains(page),
+            _ => true,
+        });
+        trees.push(tree);
+    }
+    trees.sort_by_key(|t| (std::cmp::Reverse(t.leaves().count()), t.root));
+    Ok(trees)
+}
+
+/// Gives orphan trees to objects that have lost theirs; `true` when one was given.
+///
+/// # Errors
+/// Cancellation only.
+pub(super) fn assign(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
+    let lost: Vec<usize> = survey
+        .trees
+        .iter()
+        .enumerate()
+        .filter(|(_, t)| t.object != ObjectId::SCHEMA && t.tree.leaves().next().is_none() && root_is_unknown(survey, &t.tree))
+        .map(|(i, _)| i)
+        .collect();
+    if lost.is_empty() || survey.orphans.is_empty() {
+        return Ok(false);
+    }
+    let trees = find(survey, ctx)?;
+    let readers: Vec<(usize, Reader)> = lost.iter().filter_map(|&i| Some((i, reader(survey, i)?))).collect();
+    // (score, leaves, orphan tree, object's tree)
+    let mut fits: Vec<(u32, usize, usize, usize)> = Vec::new();
+    for (at, tree) in trees.iter().enumerate() {
+        ctx.check()?;
+        for (place, reader) in &readers {
+            let same_kind = survey.trees.get(*place).is_some_and(|t| t.tree.kind == tree.kind);
+            if let Some(score) = same_kind.then(|| score(survey, reader, tree)).flatten() {
+                fits.push((score, tree.leaves().count(), at, *place));
+            }
+        }
+    }
+    let mut taken_trees = BTreeSet::new();
+    let mut taken_objects = BTreeSet::new();
+    let mut given: Vec<(usize, usize)> = Vec::new();
+    fits.sort_unstable_by(|a, b| b.cmp(a));
+    for &(score, leaves, at, place) in &fits {
+        if taken_trees.contains(&at) || taken_objects.contains(&place) {
+            continue;
+        }
+        let rivals_for_tree = fits.iter().any(|f| f.2 == at && f.3 != place && f.0 == score && !taken_objects.contains(&f.3));
+        let rivals_for_object =
+            fits.iter().any(|f| f.3 == place && f.2 != at && f.0 == score && f.1 == leaves && !taken_trees.contains(&f.2));
+        if rivals_for_tree || rivals_for_object {
+            // Nothing tells the two apart: a wrong name is worse than none.
+            continue;
+        }
+        taken_trees.insert(at);
+        taken_objects.insert(place);
+        given.push((at, place));
+    }
+    for (at, place) in &given {
+        let (Some(found), Some(t)) = (trees.get(*at), survey.trees.get_mut(*place)) else { continue };
+        let owner = Owner(u32::try_from(*place).unwrap_or(0));
+        t.tree = Tree { owner, ..found.clone() };
+        let index = t.tree.kind == TreeKind::Index;
+        for (no, _) in &t.tree.interiors {
+            let _ = survey.claims.claim(*no, owner, if index { Role::IndexInterior } else { Role::TableInterior });
+            survey.adopted.insert(*no);
+        }
+        let leaves: Vec<PageNo> = t.tree.leaves().collect();
+        for no in leaves {
+            let _ = survey.claims.claim(no, owner, if index { Role::IndexLeaf } else { Role::TableLeaf });
+            survey.adopted.insert(no);
+        }
+    }
+    Ok(!given.is_empty())
+}
+
+/// Whether nothing says where the tree of an object begins. A root that is named and wiped leads to several orphan trees,
+/// which come back one by one.
+fn root_is_unknown(survey: &Survey<'_>, tree: &Tree) -> bool {
+    tree.slots.iter().all(|s| match s {
+        Slot::Hole { by: None, child, .. } => {
+            *child == 0 || *child > survey.pages.count() || survey.pages.usable_bytes(tree.root).iter().any(|b| *b != 0)
+        }
+        _ => false,
+    })
+}
+
+/// How well an orphan tree fits an object, over a sample of its leaves; `None` when one of them does not.
+fn score(survey: &Survey<'_>, reader: &Reader, tree: &Tree) -> Option<u32> {
+    let leaves: Vec<PageNo> = tree.leaves().collect();
+    let step = leaves.len().div_ceil(LEAVES).max(1);
+    let mut lowest: Option<u32> = None;
+    for no in leaves.into_iter().step_by(step) {
+        let score = shape_of_page(survey, reader, no)?;
+        lowest = Some(lowest.map_or(score, |l| l.min(score)));
+    }
+    lowest
+}
