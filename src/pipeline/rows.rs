@@ -40,7 +40,7 @@ pub(super) fn stream(survey: &Survey<'_>, table: Option<&str>, keep: bool, sink:
             }
             let r = Row { rowid: row.rowid, payload: row.record, fields: &fields };
             let computed: Vec<Option<Constant>> =
-                (0..plan.columns.len()).map(|i| if plan.stored_value(&r, i).is_none() { computer.column(&r, i) } else { None }).collect();
+                (0..plan.columns.len()).map(|i| if plan.stored_value(&r, i).is_none() { computer.read(&r, i) } else { None }).collect();
             let null = Constant::Null;
             let values: Vec<_> = computed
                 .iter()
