@@ -188,3 +188,14 @@ fn c_string(t: &[u8]) -> &[u8] {
 fn owned(bytes: Vec<u8>) -> Datum<'static> {
     Datum::Text(Cow::Owned(bytes))
 }
+
+/// Writes a character as SQLite does: surrogates take the three bytes of their number, which is not valid UTF-8.
+fn push_character(c: u32, out: &mut Vec<u8>) {
+    let part = |shift: u32, mask: u32, mark: u8| u8::try_from(c.wrapping_shr(shift) & mask).unwrap_or(0) | mark;
+    match c {
+        0..0x80 => out.push(part(0, 0x7f, 0)),
+        0x80..0x800 => out.extend([part(6, 0x1f, 0xc0), part(0, 0x3f, 0x80)]),
+        0x800..0x1_0000 => out.extend([part(12, 0x0f, 0xe0), part(6, 0x3f, 0x80), part(0, 0x3f, 0x80)]),
+        _ => out.extend([part(18, 0x07, 0xf0), part(12, 0x3f, 0x80), part(6, 0x3f, 0x80), part(0, 0x3f, 0x80)]),
+    }
+}
