@@ -33,9 +33,6 @@ pub(super) struct Args {
     /// Print the report as JSON (RECOVERY.md documents it); one document for each DB
     #[arg(long)]
     json: bool,
-    /// Overrule the survey by a page map that `rootpage map` wrote
-    #[arg(long, value_name = "FILE")]
-    map: Option<PathBuf>,
     #[command(flatten)]
     evidence: Evidence,
     #[command(flatten)]
@@ -44,8 +41,8 @@ pub(super) struct Args {
 
 impl Args {
     pub(super) fn run(self) -> Result<u8, Fail> {
-        if self.db.len() > 1 && (self.evidence.names_files() || self.map.is_some()) {
-            return Err(Fail::Usage("--wal, --journal, --shm and --map go with one database; check them one by one".to_owned()));
+        if self.db.len() > 1 && self.evidence.names_files() {
+            return Err(Fail::Usage("--wal, --journal and --shm go with one database; check them one by one".to_owned()));
         }
         let ctx = self.running.ctx()?;
         let mut worst = 0;
@@ -62,8 +59,7 @@ impl Args {
     }
 
     fn one(&self, db: &Path, gap: bool, ctx: &Ctx) -> Result<u8, Fail> {
-        let mut inputs = self.evidence.inputs(db);
-        inputs.map.clone_from(&self.map);
+        let inputs = self.evidence.inputs(db);
         let report = match pipeline::check(&inputs, &self.running.options(), ctx) {
             Ok(report) => report,
             Err(Error::NotADatabase { what, .. }) if self.json => not_a_database(Verb::Check, what),

@@ -12,15 +12,14 @@ use super::options::{Evidence, Running};
 
 /// List every page with its role and owner, as text or as a picture
 ///
-/// The text has one line for each run of equal pages: first page, count, role, owner, origin. It can be edited by hand
-/// and given back with --map, to overrule what rootpage takes a page for.
+/// The text has one line for each run of equal pages: first page, count, role, owner, origin. A ! behind the role marks
+/// pages that a finding names.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   rootpage map state.db                  text
   rootpage map state.db -o map.html      a picture: every page in the colour of its role
-  rootpage map state.db > state.map
-  rootpage check state.db --map state.map")]
+  rootpage map state.db | grep '!'       the pages with findings")]
 pub(super) struct Args {
     /// The database; a -wal alone is read as one, too
     #[arg(value_name = "DB")]

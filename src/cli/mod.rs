@@ -1,6 +1,5 @@
 //! L9: one file a verb. No decision about damage is made here.
 
-mod carve;
 mod check;
 mod completions;
 mod corpus;
@@ -58,7 +57,6 @@ enum Verb {
     Check(check::Args),
     Recover(recover::Args),
     Rows(rows::Args),
-    Carve(carve::Args),
     Map(map::Args),
     Page(page::Args),
     Explain(explain::Args),
@@ -84,7 +82,6 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Check(args) => args.run(),
         Verb::Recover(args) => args.run(),
         Verb::Rows(args) => args.run(),
-        Verb::Carve(args) => args.run(),
         Verb::Map(args) => args.run(),
         Verb::Page(args) => args.run(),
         Verb::Explain(args) => args.run(),

@@ -29,7 +29,7 @@ pub(super) struct Evidence {
     /// Read no rollback journal, even if one lies beside the database
     #[arg(long)]
     pub(super) no_journal: bool,
-    /// The version to read: commit:N, frame:N or branch:NAME (`rootpage history` lists them)
+    /// The version to read: commit:N, frame:N or branch:NAME (commits and frames of the log, from 1)
     #[arg(long, value_name = "SNAPSHOT", value_parser = snapshot)]
     pub(super) at: Option<Snapshot>,
     /// Where the database begins inside a larger file

@@ -45,18 +45,9 @@ pub(super) struct Args {
     /// Take the schema from this healthy database or SQL text when it is lost
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
-    /// Overrule the survey by a page map that `rootpage map` wrote
-    #[arg(long, value_name = "FILE")]
-    map: Option<PathBuf>,
     /// Keep rows live that break their table's declaration (NOT NULL, CHECK, STRICT)
     #[arg(long)]
     keep_violations: bool,
-    /// Put deleted rows of this table back into the copy
-    #[arg(long, value_name = "TABLE")]
-    include_deleted: Vec<String>,
-    /// Merge the branches of a WAL that two writers forked
-    #[arg(long)]
-    merge_branches: bool,
     /// Leave the copy in WAL mode if the database was
     #[arg(long)]
     keep_wal: bool,
@@ -71,12 +62,9 @@ impl Args {
         let ctx = self.running.ctx()?;
         let mut inputs = self.evidence.inputs(&self.db);
         inputs.schema.clone_from(&self.schema);
-        inputs.map.clone_from(&self.map);
         let mut options = self.running.options();
         options.force = self.force;
         options.keep_violations = self.keep_violations;
-        options.include_deleted.clone_from(&self.include_deleted);
-        options.merge_branches = self.merge_branches;
         options.keep_wal = self.keep_wal;
         let report = match pipeline::recover(&inputs, &options, &self.out, &ctx) {
             Ok(report) => report,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::ctx::Ctx;
 use crate::error::{Error, Result};
-use crate::evidence::{At, Evidence, Fit, Held, OpenOptions, PageSource, Part, Sources, Verdict, View};
+use crate::evidence::{At, Evidence, Fit, Held, OpenOptions, PageSource, Part, Sources, Verdict, View, identify};
 use crate::finding::Findings;
 use crate::format::DatabaseHeader;
 use crate::pipeline::{Inputs, Options, Snapshot, SuperJournal, schema_source};
@@ -61,7 +61,7 @@ impl<'a> Viewed<'a> {
         let mut log = Findings::new(ctx.limits.findings_per_code);
         let view = evidence
             .view(&mut log)?
-            .ok_or_else(|| Error::NotADatabase { path: path.to_path_buf(), what: "there is no database page in it".to_owned() })?;
+            .ok_or_else(|| Error::NotADatabase { path: path.to_path_buf(), what: identify(evidence.main_bytes()).to_string() })?;
         Ok(Viewed { evidence, view, log })
     }
 

@@ -114,7 +114,11 @@ pub fn check(inputs: &Inputs, options: &Options, ctx: &Ctx) -> Result<Report> {
     let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
     let survey = viewed.survey(inputs, ctx)?;
     viewed.recheck(options, ctx)?;
-    reported(Verb::Check, &viewed, &survey, ctx)
+    let mut report = reported(Verb::Check, &viewed, &survey, ctx)?;
+    if options.redact {
+        report.redact();
+    }
+    Ok(report)
 }
 
 fn reported(verb: Verb, viewed: &Viewed<'_>, survey: &Survey<'_>, ctx: &Ctx) -> Result<Report> {

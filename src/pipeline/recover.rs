@@ -71,6 +71,9 @@ pub(super) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> 
     }
     report.recovery = Some(recovery);
     report.seal();
+    if options.redact {
+        report.redact();
+    }
     report.balance().map_err(|what| Error::SelfCheck { what })?;
     write_text(&json, &report.to_json())?;
     write_text(&html, &crate::report::html::report(&report, "")?)?;

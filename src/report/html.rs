@@ -127,7 +127,7 @@ pub fn map(report: &Report) -> Result<String> {
 
 fn render(report: &Report, again: &str) -> Result<String> {
     let recovery = report.recovery.as_ref();
-    let touched: Vec<&TableRecovery> = recovery.iter().flat_map(|r| &r.tables).filter(|t| phrases::is_touched(t)).collect();
+    let touched: Vec<&TableRecovery> = recovery.iter().flat_map(|r| &r.tables).filter(|t| phrases::is_touched(report, t)).collect();
     let mut summary: Vec<String> = recovery.map(phrases::ledger).into_iter().collect();
     if let Some(snapshot) = &report.snapshot {
         summary.push(format!("Read as of: {}.", escape(snapshot)));
@@ -146,10 +146,10 @@ fn render(report: &Report, again: &str) -> Result<String> {
         sentence: escape(&report.verdict.sentence),
         summary,
         loss_head: phrases::LOSS_HEAD,
-        losses: touched.iter().map(|t| Loss { cells: phrases::loss_row(t), lines: phrases::loss_lines(t, ITEMS) }).collect(),
+        losses: touched.iter().map(|t| Loss { cells: phrases::loss_row(t), lines: phrases::loss_lines(report, t, ITEMS) }).collect(),
         after_losses: recovery
             .filter(|r| r.output(OutputRole::Copy).is_some())
-            .and_then(phrases::whole_tables)
+            .and_then(|r| phrases::whole_tables(report, r))
             .into_iter()
             .chain(phrases::hidden(report))
             .collect(),

@@ -452,6 +452,17 @@ impl Report {
         self.exit_code = self.code();
     }
 
+    /// Takes the values of the evidence out of the findings: what is left is their length. Names of objects and columns stay.
+    pub fn redact(&mut self) {
+        for item in self.findings.iter_mut().flat_map(|g| &mut g.kept) {
+            let Some(detail) = item.detail.take() else { continue };
+            if let Some(sentence) = item.sentence.strip_suffix(detail.as_str()) {
+                item.sentence = sentence.trim_end_matches([' ', ':']).to_owned();
+            }
+            item.detail = Some(format!("({} characters redacted)", detail.chars().count()));
+        }
+    }
+
     /// The exit code: for `recover` 0 nothing was wrong, 1 damage but every row is live, 2 rows lost, hidden or set
     /// aside, 3 no copy; for all other verbs 0 healthy, 1 index, search index or housekeeping only, 2 data damaged, 3 no
     /// database.

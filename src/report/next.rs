@@ -53,6 +53,12 @@ fn after_recover(report: &Report) -> Vec<Step> {
         return vec![step("No copy was written. Look for a backup, an older copy, or the -wal of the database.", vec![])];
     };
     let mut steps = Vec::new();
+    if recovery.tables.iter().all(|t| t.rows_written == 0) && report.verdict.class > Class::Housekeeping {
+        return vec![step(
+            "The copy is empty: do not put it in place. If the schema is lost, give one from a healthy database of the same application:",
+            vec![format!("rootpage recover {} --schema HEALTHY.db -o {}", shell(&db.path), shell(&format!("{}.2", out.path)))],
+        )];
+    }
     if let Some(finish) = recovery.output(OutputRole::FinishSql) {
         steps.push(step(
             "Run the statements that need the application's own collations or functions, with a SQLite that has them loaded:",

@@ -3,7 +3,7 @@
 
 use super::human::{count, counted, escape, ranges};
 use super::model::{
-    FindingGroup, FindingItem, Fit, Gone, InputRole, LeftOut, OutputRole, Recovery, Report, Sidecar, TableRecovery, ViewCount,
+    FindingGroup, FindingItem, Fit, Gone, InputRole, LeftOut, OutputRole, Recovery, Report, Sidecar, Status, TableRecovery, ViewCount,
 };
 use crate::ids::wide;
 
@@ -26,8 +26,18 @@ pub(super) fn ledger(recovery: &Recovery) -> String {
 }
 
 /// Whether a table differs in the copy from what the evidence proves, or a person should know something about it.
-pub(super) fn is_touched(t: &TableRecovery) -> bool {
-    t.rows_written != t.rows_found || !t.lost.is_empty() || !t.unaccounted.is_empty() || !t.values_changed.is_empty() || !t.notes.is_empty()
+pub(super) fn is_touched(report: &Report, t: &TableRecovery) -> bool {
+    is_damaged(report, t)
+        || t.rows_written != t.rows_found
+        || !t.lost.is_empty()
+        || !t.unaccounted.is_empty()
+        || !t.values_changed.is_empty()
+        || !t.notes.is_empty()
+}
+
+/// Whether the tree of a table is not whole.
+fn is_damaged(report: &Report, t: &TableRecovery) -> bool {
+    t.object.and_then(|id| report.object(id)).is_some_and(|o| o.status != Status::Whole)
 }
 
 /// The head of the table of losses.
@@ -40,10 +50,13 @@ pub(super) fn loss_row(t: &TableRecovery) -> [String; 6] {
 }
 
 /// What there is to say about a table that was touched, without its name; at most `items` of each list.
-pub(super) fn loss_lines(t: &TableRecovery, items: usize) -> Vec<String> {
+pub(super) fn loss_lines(report: &Report, t: &TableRecovery, items: usize) -> Vec<String> {
     let mut lines: Vec<String> = t.notes.iter().map(|n| escape(n)).collect();
     lines.extend(t.set_aside.iter().map(|(reason, n)| format!("{} set aside: {}", counted(*n, "row"), escape(reason))));
     lines.extend(t.values_changed.iter().map(|(reason, n)| format!("{} changed: {}", counted(*n, "value"), escape(reason))));
+    if t.lost.is_empty() && is_damaged(report, t) {
+        lines.push("its tree is damaged; nothing names a row that is lost by it".to_owned());
+    }
     for (list, word) in [(&t.lost, "lost"), (&t.unaccounted, "unaccounted for, perhaps deleted")] {
         lines.extend(list.iter().take(items).map(|g| gone_line(g, word)));
         if list.len() > items {
@@ -83,8 +96,8 @@ fn gone(list: &[Gone]) -> String {
 }
 
 /// The tables that were not touched, in one sentence; `None` when there are none.
-pub(super) fn whole_tables(recovery: &Recovery) -> Option<String> {
-    let whole: Vec<&TableRecovery> = recovery.tables.iter().filter(|t| !is_touched(t)).collect();
+pub(super) fn whole_tables(report: &Report, recovery: &Recovery) -> Option<String> {
+    let whole: Vec<&TableRecovery> = recovery.tables.iter().filter(|t| !is_touched(report, t)).collect();
     if whole.is_empty() {
         return None;
     }

@@ -114,7 +114,7 @@ impl Sheet<'_> {
     }
 
     fn losses(&mut self, report: &Report, recovery: &Recovery) {
-        let touched: Vec<&TableRecovery> = recovery.tables.iter().filter(|t| phrases::is_touched(t)).collect();
+        let touched: Vec<&TableRecovery> = recovery.tables.iter().filter(|t| phrases::is_touched(report, t)).collect();
         if !touched.is_empty() {
             self.heading("Losses by table");
             let mut rows = vec![phrases::LOSS_HEAD.map(str::to_owned)];
@@ -122,12 +122,12 @@ impl Sheet<'_> {
             self.columns(&rows);
             for t in &touched {
                 let name = escape(&t.name);
-                for line in phrases::loss_lines(t, self.style.items.max(1)) {
+                for line in phrases::loss_lines(report, t, self.style.items.max(1)) {
                     self.paragraph("  ", 4, &format!("{name}: {line}"));
                 }
             }
         }
-        for text in phrases::whole_tables(recovery).into_iter().chain(phrases::hidden(report)) {
+        for text in phrases::whole_tables(report, recovery).into_iter().chain(phrases::hidden(report)) {
             self.paragraph("", 0, &text);
         }
         if !recovery.left_out.is_empty() {
@@ -200,7 +200,7 @@ impl Sheet<'_> {
         }
         self.heading("Header fields that were not taken as they stand");
         for h in overruled {
-            self.paragraph("  ", 4, &format!("{}: {} (from {})", escape(&h.field), escape(&h.value), escape(&h.evidence)));
+            self.paragraph("  ", 4, &format!("{}: {}; {}", escape(&h.field), escape(&h.value), escape(&h.evidence)));
         }
     }
 
