@@ -105,7 +105,11 @@ impl<'a> JournalIndex<'a> {
         while header_at.saturating_add(sector) <= end {
             let Ok(header) = JournalHeader::read(self.bytes, header_at) else { break };
             if !header.magic_ok() {
-                break;
+                if !is_unsynced(&header, self.page_size, sector) {
+                    break;
+                }
+                // SQLite ends here; the images behind it are history.
+                still_counts = false;
             }
             let mut at = header_at.saturating_add(sector);
             let room = end.saturating_sub(at).checked_div(record_len).unwrap_or(0);
@@ -187,7 +191,7 @@ impl<'a> JournalIndex<'a> {
                 // A later header, sector-aligned, begins a new run with a nonce of its own.
                 let next = at.checked_next_multiple_of(sector).unwrap_or(at);
                 match JournalHeader::read(self.bytes, next) {
-                    Ok(h) if h.magic_ok() && expected.is_some() => {
+                    Ok(h) if expected.is_some() && (h.magic_ok() || is_unsynced(&h, size, sector)) => {
                         at = next.saturating_add(sector);
                         expected = Some(h.nonce);
                         continue;
@@ -238,6 +242,11 @@ impl<'a> JournalIndex<'a> {
         let i = self.records.iter().position(|r| r.page == page.get())?;
         Some((small(i).saturating_add(1), self.image(self.records.get(i)?)?))
     }
+}
+
+/// A header whose records were not synced yet: magic and count are still zero, the other fields stand.
+fn is_unsynced(h: &JournalHeader, size: PageSize, sector: usize) -> bool {
+    h.magic == [0; 8] && h.count == 0 && h.page_size() == Some(size) && h.sector() == Some(sector)
 }
 
 /// Whether a record without a header to prove it looks like one: its image is a b-tree page, or its page number is small.

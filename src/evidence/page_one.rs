@@ -226,7 +226,9 @@ fn choose_size(
         return best;
     }
     // Hardly a page closes at any size. A header or a sidecar that names one is enough, unless the bytes are merely displaced.
-    if shifted(main).is_some_and(|(_, n)| n > agree.saturating_mul(4)) {
+    // Under a header that is whole, a page or two off the boundaries may be chance or one misplaced write.
+    let least = if grade(main) >= 9 { 3 } else { 1 };
+    if shifted(main).is_some_and(|(_, n)| n >= least && n > agree.saturating_mul(4)) {
         return None;
     }
     if best.is_some() {
