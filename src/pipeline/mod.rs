@@ -5,6 +5,7 @@ pub mod corpus;
 mod describe;
 mod evidence;
 mod ledger;
+mod nameless;
 mod page;
 mod recover;
 mod rows;

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::evidence::{InputFile, OpenOptions};
 use crate::pipeline::copy::{self, Target};
 use crate::pipeline::evidence::{self, Viewed};
-use crate::pipeline::{Inputs, Options, describe, ledger, salvage};
+use crate::pipeline::{Inputs, Options, describe, ledger, nameless, salvage};
 use crate::report::Report;
 use crate::report::model::{Output, OutputRole, Recovery, Verb};
 use crate::survey::Survey;
@@ -42,8 +42,9 @@ pub(super) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> 
     let read_back = copy::read_back::compare(copy_file.bytes(), &survey, &copied, options.keep_violations, ctx)?;
 
     let mut report = Report::new(Verb::Recover);
+    let nameless = nameless::find(&survey, ctx)?;
     let salvage_file = side(".salvage.db")?;
-    let salvaged = salvage::write(&survey, &copied, &salvage_file, &folder, ctx)?;
+    let salvaged = salvage::write(&survey, &copied, &nameless, &salvage_file, ctx)?;
     let finish = ledger::finish_sql(&survey, &copied);
     viewed.recheck(options, ctx)?;
     viewed.describe(&survey, &mut report, ctx)?;
@@ -54,6 +55,7 @@ pub(super) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> 
         read_back: Some(read_back),
         ..Recovery::default()
     };
+    recovery.tables.extend(nameless.iter().map(nameless::Nameless::ledger));
     let mut outputs: Vec<(OutputRole, OutputFile)> = vec![(OutputRole::Copy, target)];
     if salvaged {
         outputs.push((OutputRole::Salvage, salvage_file));

@@ -14,6 +14,7 @@ use crate::format::record::encode_record;
 use crate::format::{Cell, Encoding, Fields, Value};
 use crate::ids::{PageNo, PageSize, RootPage, small, wide};
 use crate::pipeline::copy::{Copied, Disposition};
+use crate::pipeline::nameless::Nameless;
 use crate::recover::provenance::{How, Trust};
 use crate::report::collect;
 use crate::survey::plan::{Constant, Row, TablePlan};
@@ -47,16 +48,16 @@ struct Mirror<'s> {
 }
 
 /// Writes the salvage database; `false` when there is nothing to put into it.
-pub(super) fn write(survey: &Survey<'_>, copied: &Copied, file: &OutputFile, _folder: &std::path::Path, ctx: &Ctx) -> Result<bool> {
+pub(super) fn write(survey: &Survey<'_>, copied: &Copied, nameless: &[Nameless], file: &OutputFile, ctx: &Ctx) -> Result<bool> {
     let mirrors = mirrors(survey, copied);
-    if mirrors.is_empty() {
+    if mirrors.is_empty() && nameless.is_empty() {
         return Ok(false);
     }
     let size = PageSize::new(4096).unwrap_or(PageSize::SMALLEST);
     let mut settings = Settings::new(size);
     settings.encoding = survey.encoding;
     let mut db = DatabaseWriter::new(file.file(), file.temp_path(), settings)?;
-    let roots = db.reserve_roots(mirrors.len().saturating_add(1))?;
+    let roots = db.reserve_roots(mirrors.len().saturating_add(nameless.len()).saturating_add(1))?;
     let mut schema: Vec<(String, RootPage, String)> = Vec::new();
     for (mirror, root) in mirrors.iter().zip(&roots) {
         let mut tree = TableTree::new(&db, *root);
@@ -67,6 +68,16 @@ pub(super) fn write(survey: &Survey<'_>, copied: &Copied, file: &OutputFile, _fo
         })?;
         tree.finish(&mut db)?;
         schema.push((mirror.name.clone(), *root, mirror.sql()));
+    }
+    for (found, root) in nameless.iter().zip(roots.iter().skip(mirrors.len())) {
+        let mut tree = TableTree::new(&db, *root);
+        let mut next = 0_i64;
+        found.records(survey, ctx, |record| {
+            next = next.saturating_add(1);
+            tree.push(&mut db, next, &[record])
+        })?;
+        tree.finish(&mut db)?;
+        schema.push((found.name.clone(), *root, found.sql()));
     }
     if let Some(root) = roots.last() {
         write_findings(survey, *root, &mut db)?;
@@ -117,7 +128,11 @@ fn mirrors<'s>(survey: &'s Survey<'_>, copied: &Copied) -> Vec<Mirror<'s>> {
             "object-left-out".clone_into(&mut reason);
         }
         let mut name = plan.name.clone();
-        while name.is_empty() || name.to_ascii_lowercase().starts_with("sqlite_") || !names.insert(name.to_ascii_lowercase()) {
+        while name.is_empty()
+            || name.starts_with("lost_and_found_")
+            || name.to_ascii_lowercase().starts_with("sqlite_")
+            || !names.insert(name.to_ascii_lowercase())
+        {
             name.insert_str(0, "rp_");
         }
         out.push(Mirror { name, plan, slots: &t.tree.slots, places, reason });
