@@ -1,5 +1,7 @@
 //! The pure decoders on hostile bytes: whatever they are given, they answer. No file is needed, so many inputs are tried.
 #![allow(
+    clippy::field_reassign_with_default,
+    clippy::collapsible_if,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,

@@ -138,10 +138,10 @@ fn orphan(survey: &Survey<'_>, no: PageNo) -> Option<Orphan> {
         if let Some(r) = cell.rowid {
             range = Some(range.map_or((r, r), |(low, high)| (low.min(r), high.max(r))));
         }
-        if first.is_empty() {
-            if let Ok(payload) = reader.read(&survey.pages, &cell) {
-                first = payload.to_vec();
-            }
+        if first.is_empty()
+            && let Ok(payload) = reader.read(&survey.pages, &cell)
+        {
+            first = payload.to_vec();
         }
     }
     (!first.is_empty()).then_some(Orphan { page: no, kind: page.kind, range, first })
