@@ -246,3 +246,95 @@ fn reals_print_as_sqlite_prints_them() {
     }
     assert!(same * 100 > all * 98, "{same} of {all}");
 }
+
+#[test]
+fn json_agrees_with_sqlite() {
+    let stage = Stage::new();
+    let docs = [
+        "{}",
+        "[]",
+        "{\"a\":1,\"b\":[1,2.5,{\"c\":null}],\"d\":\"x\\ny\\u00e9\"}",
+        "[1,[2,[3]],true,false,null,\"s\"]",
+        "5",
+        "-5",
+        "1.5e3",
+        "\"text\"",
+        "null",
+        "true",
+        " { \"a\" : 1 , \"a\" : 2 } ",
+        "{a:1}",
+        "{'a':'it\\'s \"q\"',}",
+        "[1,2,]",
+        "[+1,.5,5.,0x1F,Infinity,NaN,-Infinity]",
+        "{\"a b\":1,\"c.d\":2,\"_x\":3}",
+        "{\"_delegate_from\":\"s1\"}",
+        "{\"a\":",
+        "[1 2]",
+        "{\"a\" 1}",
+        "01",
+        "\"open",
+        "\"\\x41\\v\\0\"",
+        "// c\n[1]",
+        "/*x*/1",
+        "\"\\ud83d\\ude00\"",
+        "\"\\q\"",
+        "{\"a\":{\"b\":{\"c\":[10,20,30]}}}",
+        "12345678901234567890",
+        "[1,2",
+        "abc",
+        "",
+        "  ",
+        "-",
+        "[-0, -0.0, 1E5, 1e-2]",
+        "{\"\":5}",
+        "\"tab\there\"",
+        "nul",
+        "trueX",
+        "{\"a\":1}x",
+    ];
+    let paths = [
+        "$",
+        "$.a",
+        "$.b[0]",
+        "$.b[2].c",
+        "$[0]",
+        "$[1][1][0]",
+        "$[#-1]",
+        "$[#]",
+        "$.\"a b\"",
+        "$.a.b.c[1]",
+        "$.",
+        "a",
+        "$[",
+        "$[x]",
+        "$x",
+        "$.c.d",
+        "$.\"c.d\"",
+        "$._delegate_from",
+        "$[99]",
+        "",
+        "$.\"",
+        "$[#-9]",
+    ];
+    let mut known = 0;
+    for doc in docs {
+        let j = format!("'{}'", doc.replace('\'', "''"));
+        for f in ["json", "json_valid", "json_type", "json_array_length"] {
+            known += usize::from(stage.check(&format!("{f}({j})")));
+        }
+        known += usize::from(stage.check(&format!("json_valid({j}, 2)")));
+        for p in paths {
+            for f in ["json_extract", "json_type", "json_array_length"] {
+                known += usize::from(stage.check(&format!("{f}({j}, '{p}')")));
+            }
+            known += usize::from(stage.check(&format!("json_extract({j}, '{p}', '$.a')")));
+            known += usize::from(stage.check(&format!("{j} -> '{p}'")));
+            known += usize::from(stage.check(&format!("{j} ->> '{p}'")));
+        }
+        for p in ["0", "-1", "1", "'a b'", "'[0]'", "'a'", "'_x'", "NULL", "'c.d'"] {
+            known += usize::from(stage.check(&format!("{j} -> {p}")));
+            known += usize::from(stage.check(&format!("{j} ->> {p}")));
+        }
+    }
+    assert!(known > 5000, "{known}");
+}
