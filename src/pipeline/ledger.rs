@@ -21,6 +21,14 @@ pub(super) fn tables(survey: &Survey<'_>, copied: &Copied) -> Vec<TableRecovery>
         let written = copied.tables.get(&t.object).map_or(0, |w| w.rows);
         table.rows_written = written;
         table.rows_found = scan.cells;
+        if copied.shadows.iter().any(|s| s.object == Some(t.object)) {
+            // Derived rows: what the evidence had of them says nothing about what the copy has to have.
+            table.rows_found = written;
+            table.values_changed.insert("search-index-rebuilt".to_owned(), written);
+            table.notes.push("written anew: the search index did not hold what its content says".to_owned());
+            tables.push(table);
+            continue;
+        }
         if copied.dispositions.get(&t.object).is_some_and(Disposition::is_kept) {
             for e in selection.iter().flat_map(|s| s.excluded.values()) {
                 add(&mut table.set_aside, e.code.problem().name);

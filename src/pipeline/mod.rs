@@ -11,6 +11,7 @@ mod recover;
 mod rows;
 mod salvage;
 mod schema_source;
+mod search_index;
 
 use std::path::{Path, PathBuf};
 
@@ -113,7 +114,8 @@ fn not_built<T>() -> Result<T> {
 pub fn check(inputs: &Inputs, options: &Options, ctx: &Ctx) -> Result<Report> {
     let evidence = evidence::open(inputs, options, None, ctx)?;
     let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
-    let survey = viewed.survey(inputs, ctx)?;
+    let mut survey = viewed.survey(inputs, ctx)?;
+    search_index::check(&mut survey, options.keep_violations, ctx)?;
     viewed.recheck(options, ctx)?;
     let mut report = reported(Verb::Check, &viewed, &survey, ctx)?;
     if options.redact {

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::evidence::{InputFile, OpenOptions};
 use crate::pipeline::copy::{self, Target};
 use crate::pipeline::evidence::{self, Viewed};
-use crate::pipeline::{Inputs, Options, describe, ledger, nameless, salvage};
+use crate::pipeline::{Inputs, Options, describe, ledger, nameless, salvage, search_index};
 use crate::report::Report;
 use crate::report::model::{Output, OutputRole, Recovery, Verb};
 use crate::survey::Survey;
@@ -32,11 +32,12 @@ pub(super) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> 
     let folder = target.folder().to_path_buf();
     let evidence = evidence::open(inputs, options, Some(&folder), ctx)?;
     let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
-    let survey = viewed.survey(inputs, ctx)?;
+    let mut survey = viewed.survey(inputs, ctx)?;
+    let mut searches = search_index::check(&mut survey, options.keep_violations, ctx)?;
 
     let settings = settings(&survey, options)?;
     let place = Target { file: target.file(), path: target.temp_path(), folder: &folder };
-    let copied = copy::write(&survey, &place, settings, options.keep_violations, ctx)?;
+    let copied = copy::write(&survey, &mut searches, &place, settings, options.keep_violations, ctx)?;
     target.file().sync_data().map_err(|e| Error::io(target.temp_path(), "write", e))?;
     let copy_file = reopen(target.temp_path(), &folder, options, ctx)?;
     let read_back = copy::read_back::compare(copy_file.bytes(), &survey, &copied, options.keep_violations, ctx)?;

@@ -36,6 +36,8 @@ pub fn class_of(code: Code, object: Option<ObjectId>, catalog: &Catalog) -> Clas
         | Code::CollationUnknown
         | Code::ExpressionUnknown
         | Code::ModuleUnknown
+        | Code::FtsTokenizerUnknown
+        | Code::FtsOlderNulRule
         | Code::ForeignKeyBroken
         | Code::MoreValuesThanColumns
         | Code::DeletedRow
@@ -80,11 +82,18 @@ pub fn of_object(id: ObjectId, catalog: &Catalog) -> Class {
             _ if is_contentless(of, catalog) => Class::Structural,
             _ => Class::SearchIndexOnly,
         },
+        // Of a full-text index whose text is elsewhere the declaration says all there is to it.
+        Family::None if is_search_index_of_other(object) => Class::SearchIndexOnly,
         Family::OrphanShadow { .. } => Class::SearchIndexOnly,
         Family::Stat => Class::Housekeeping,
         _ if object.kind == ObjectKind::View || object.kind == ObjectKind::Trigger => Class::IndexOnly,
         _ => Class::Structural,
     }
+}
+
+fn is_search_index_of_other(object: &crate::schema::Object) -> bool {
+    let content = object.virtual_def().filter(|d| d.module.same(b"fts5")).and_then(|d| crate::schema::families::option(d, "content"));
+    content.is_some_and(|c| !c.is_empty())
 }
 
 fn is_contentless(of: ObjectId, catalog: &Catalog) -> bool {

@@ -3,6 +3,7 @@
 //! Passes: which objects stand in the copy; which rows each table keeps (a UNIQUE index that is not whole is settled
 //! before the table is written); tables; indexes; the schema; the read-back.
 
+pub(super) mod fts;
 pub(super) mod index;
 pub(super) mod objects;
 pub(super) mod read_back;
@@ -10,7 +11,7 @@ pub(super) mod schema;
 pub(super) mod table;
 pub(super) mod unique;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
 
@@ -18,10 +19,12 @@ use crate::build::{DatabaseWriter, Settings};
 use crate::ctx::Ctx;
 use crate::error::{Error, Result};
 use crate::ids::{ObjectId, RootPage, narrow, wide};
+use crate::pipeline::search_index::{Fate, SearchIndex};
 use crate::recover::Selection;
 use crate::survey::entry::EntrySum;
 use crate::survey::{Content, Survey};
 
+pub(super) use fts::Shadow;
 pub(super) use objects::Disposition;
 
 /// A table as it was written.
@@ -42,6 +45,8 @@ pub(super) struct Copied {
     pub(super) selections: BTreeMap<ObjectId, Selection>,
     /// What becomes of each object.
     pub(super) dispositions: BTreeMap<ObjectId, Disposition>,
+    /// Shadow tables of full-text indexes that were written anew.
+    pub(super) shadows: Vec<Shadow>,
 }
 
 /// Where a copy is written and what it may use.
@@ -63,14 +68,28 @@ pub(super) fn sort_memory(ctx: &Ctx) -> usize {
 ///
 /// # Errors
 /// I/O, limits, cancellation.
-pub(super) fn write(survey: &Survey<'_>, target: &Target<'_>, settings: Settings, keep_violations: bool, ctx: &Ctx) -> Result<Copied> {
-    let mut copied = Copied { dispositions: objects::decide(survey), ..Copied::default() };
+pub(super) fn write(
+    survey: &Survey<'_>,
+    searches: &mut [SearchIndex],
+    target: &Target<'_>,
+    settings: Settings,
+    keep_violations: bool,
+    ctx: &Ctx,
+) -> Result<Copied> {
+    let mut copied = Copied::default();
     for t in &survey.trees {
         if let Some(Content::Table { scan, .. }) = &t.content {
             copied.selections.insert(t.object, Selection::of(scan, keep_violations));
         }
     }
     unique::settle(survey, &mut copied, target, ctx)?;
+    for index in &mut *searches {
+        index.settle(&copied.selections);
+    }
+    copied.dispositions = objects::decide(survey, searches);
+    let stands = |i: &SearchIndex| i.fate() == Fate::Rebuilt && copied.dispositions.get(&i.of).is_some_and(Disposition::is_kept);
+    let mut anew: Vec<(&SearchIndex, Vec<Shadow>)> = searches.iter().filter(|i| stands(i)).map(|i| (i, fts::shadows(survey, i))).collect();
+    let taken: BTreeSet<ObjectId> = anew.iter().flat_map(|(_, s)| s).filter_map(|s| s.object).collect();
     let mut db = DatabaseWriter::new(target.file, target.path, settings)?;
     let with_tree: Vec<ObjectId> = survey
         .catalog
@@ -79,14 +98,33 @@ pub(super) fn write(survey: &Survey<'_>, target: &Target<'_>, settings: Settings
         .filter(|o| o.kind.has_tree() && o.id != ObjectId::SCHEMA && copied.dispositions.get(&o.id).is_some_and(Disposition::is_kept))
         .map(|o| o.id)
         .collect();
-    let roots: BTreeMap<ObjectId, RootPage> = with_tree.iter().copied().zip(db.reserve_roots(with_tree.len())?).collect();
+    let missing = anew.iter().flat_map(|(_, s)| s).filter(|s| s.object.is_none()).count();
+    let mut free = db.reserve_roots(with_tree.len().saturating_add(missing))?.into_iter();
+    let roots: BTreeMap<ObjectId, RootPage> = with_tree.iter().copied().zip(free.by_ref()).collect();
+    for shadow in anew.iter_mut().flat_map(|(_, s)| s) {
+        let root = match shadow.object {
+            Some(id) => roots.get(&id).copied(),
+            None => free.next(),
+        };
+        shadow.root = root.ok_or_else(|| inconsistent("a shadow table has no root"))?;
+    }
     let units = survey.trees.iter().map(|t| wide(t.tree.slots.len())).fold(0, u64::saturating_add);
     ctx.progress.phase("write", units);
-    for (id, root) in &roots {
+    for (id, root) in roots.iter().filter(|(id, _)| !taken.contains(id)) {
         let written = table::write(survey, *id, *root, &copied, target, &mut db, ctx)?;
         if let Some(written) = written {
             copied.tables.insert(*id, written);
         }
+    }
+    for (index, mut shadows) in anew {
+        fts::write(survey, index, &mut shadows, &copied, target, &mut db, ctx)?;
+        for shadow in &shadows {
+            if let Some(id) = shadow.object {
+                copied.selections.remove(&id);
+                copied.tables.insert(id, shadow.written.clone());
+            }
+        }
+        copied.shadows.extend(shadows);
     }
     for (id, root) in &roots {
         index::write(survey, *id, *root, &copied, target, &mut db, ctx)?;

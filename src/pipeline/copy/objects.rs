@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::finding::Code;
 use crate::ids::ObjectId;
+use crate::pipeline::search_index::{Fate, SearchIndex};
 use crate::schema::ddl::TableDef;
 use crate::schema::{Catalog, Family, Object, ObjectKind};
 use crate::survey::{Content, IndexFit, Survey};
@@ -36,7 +37,7 @@ impl Disposition {
 }
 
 /// Decides for every object, tables first: what belongs to a table that is left out is left out with it.
-pub(crate) fn decide(survey: &Survey<'_>) -> BTreeMap<ObjectId, Disposition> {
+pub(crate) fn decide(survey: &Survey<'_>, searches: &[SearchIndex]) -> BTreeMap<ObjectId, Disposition> {
     let catalog = &survey.catalog;
     let mut all: BTreeMap<ObjectId, Disposition> = BTreeMap::new();
     for object in catalog.objects().iter().filter(|o| !matches!(o.kind, ObjectKind::Index | ObjectKind::Trigger)) {
@@ -45,6 +46,7 @@ pub(crate) fn decide(survey: &Survey<'_>) -> BTreeMap<ObjectId, Disposition> {
     // A family stands or falls as a whole: its shadow tables are one index.
     for object in catalog.objects() {
         if let Some(of) = object.family.virtual_table()
+            && !searches.iter().any(|s| s.of == of)
             && !family_is_whole(survey, of)
         {
             let family = catalog.get(of).map_or_else(String::new, |o| o.name.text());
@@ -52,6 +54,9 @@ pub(crate) fn decide(survey: &Survey<'_>) -> BTreeMap<ObjectId, Disposition> {
             all.insert(of, Disposition::out(reason.clone(), true));
             all.insert(object.id, Disposition::out(reason, false));
         }
+    }
+    for index in searches {
+        of_search_index(survey, index, &mut all);
     }
     for object in catalog.objects().iter().filter(|o| matches!(o.kind, ObjectKind::Index | ObjectKind::Trigger)) {
         let owner = object.table.and_then(|t| all.get(&t));
@@ -70,6 +75,33 @@ pub(crate) fn decide(survey: &Survey<'_>) -> BTreeMap<ObjectId, Disposition> {
         all.insert(object.id, disposition);
     }
     all
+}
+
+/// The tables of a full-text index, by what becomes of it.
+fn of_search_index(survey: &Survey<'_>, index: &SearchIndex, all: &mut BTreeMap<ObjectId, Disposition>) {
+    let content_out = index.source.table().filter(|t| !all.get(t).is_some_and(Disposition::is_kept));
+    let fate = match (index.fate(), content_out) {
+        (Fate::LeftOut(reason), _) => Fate::LeftOut(reason),
+        (_, Some(_)) => Fate::LeftOut("its content is left out".to_owned()),
+        (fate, None) => fate,
+    };
+    match fate {
+        Fate::Copied => {}
+        Fate::Rebuilt => {
+            for part in index.anew(survey) {
+                if let Some(id) = index.parts.get(&part) {
+                    all.insert(*id, Disposition::Kept);
+                }
+            }
+        }
+        Fate::LeftOut(reason) => {
+            let reason = format!("{}: {reason}", index.name);
+            for (_, id) in index.parts.iter().filter(|(part, _)| index.declares(**part)) {
+                all.insert(*id, Disposition::out(reason.clone(), false));
+            }
+            all.insert(index.of, Disposition::out(reason, true));
+        }
+    }
 }
 
 fn excluded(object: &Object) -> Option<Disposition> {

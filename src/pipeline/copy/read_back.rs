@@ -35,8 +35,9 @@ pub(crate) fn compare(bytes: &[u8], original: &Survey<'_>, copied: &Copied, may_
         }
     }
     let mut compared = 0_u64;
-    for (id, written) in &copied.tables {
-        let name = original.catalog.get(*id).map(|o| o.name.as_bytes().to_vec()).unwrap_or_default();
+    let tables = copied.tables.iter().map(|(id, w)| (original.catalog.get(*id).map(|o| o.name.as_bytes().to_vec()).unwrap_or_default(), w));
+    let missing = copied.shadows.iter().filter(|s| s.object.is_none()).map(|s| (s.name.clone().into_bytes(), &s.written));
+    for (name, written) in tables.chain(missing) {
         let there = survey.catalog.by_name(&name).and_then(|o| survey.tree_of(o.id));
         let mut sum = EntrySum::default();
         if let Some((t, Content::Table { plan, .. })) = there.and_then(|t| Some((t, t.content.as_ref()?))) {

@@ -31,6 +31,11 @@ pub(crate) fn write<W: Write + Seek>(
         };
         let text = |b: &[u8]| survey.encoding.from_utf8(b).into_owned();
         let (kind, name, table, sql) = (text(&row.kind), text(&row.name), text(&row.table), anew.or(row.sql.as_deref()).map(text));
+        let shadow = copied.shadows.iter().find(|s| s.object == Some(object.id));
+        let sql = match shadow.filter(|s| !s.keeps_text) {
+            Some(shadow) => Some(text(shadow.sql.as_bytes())),
+            None => sql,
+        };
         let root = roots.get(&object.id).map_or(0, |r| i64::from(r.0.get()));
         let values = [
             Value::Text(&kind),
@@ -43,6 +48,17 @@ pub(crate) fn write<W: Write + Seek>(
         encode_record(&mut record, values.into_iter());
         // Rowids are kept while they ascend; the order of the rows counts, not their numbers.
         last = if row.rowid > last { row.rowid } else { last.saturating_add(1) };
+        tree.push(db, last, &[&record])?;
+    }
+    // Shadow tables that the evidence does not have.
+    for shadow in copied.shadows.iter().filter(|s| s.object.is_none()) {
+        let text = |b: &str| survey.encoding.from_utf8(b.as_bytes()).into_owned();
+        let (kind, name, sql) = (text("table"), text(&shadow.name), text(&shadow.sql));
+        let root = i64::from(shadow.root.0.get());
+        record.clear();
+        let values = [Value::Text(&kind), Value::Text(&name), Value::Text(&name), Value::Int(root), Value::Text(&sql)];
+        encode_record(&mut record, values.into_iter());
+        last = last.saturating_add(1);
         tree.push(db, last, &[&record])?;
     }
     tree.finish(db)?;

@@ -65,7 +65,12 @@ pub(crate) fn write<W: Write + Seek>(
 
 /// What the read-back compares: the rowid and every byte of the record.
 pub(crate) fn row_hash(row: &LiveRow<'_>) -> EntryHash {
-    EntryHash::default().add(row.rowid.map_or(Value::Null, Value::Int)).add(Value::Blob(row.record))
+    hash_of(row.rowid, row.record)
+}
+
+/// As [`row_hash`], of a row that is in no page yet.
+pub(crate) fn hash_of(rowid: Option<i64>, record: &[u8]) -> EntryHash {
+    EntryHash::default().add(rowid.map_or(Value::Null, Value::Int)).add(Value::Blob(record))
 }
 
 /// The rows of a table in key order. A tree whose keys ascend is streamed; another is sorted by reference first.

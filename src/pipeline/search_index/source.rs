@@ -1,0 +1,255 @@
+//! Where the text of a full-text index comes from, and the text of a row as FTS5 reads it.
+
+use std::ops::Range;
+
+use crate::ctx::Ctx;
+use crate::error::Result;
+use crate::format::{Fields, Value};
+use crate::fts5::config::ContentColumn;
+use crate::fts5::{Config, Content as ContentMode};
+use crate::ids::{ObjectId, wide};
+use crate::recover::live::LiveRow;
+use crate::schema::expr::real_text;
+use crate::schema::{Catalog, Object, ObjectKind};
+use crate::survey::Survey;
+use crate::survey::compute::Computer;
+use crate::survey::plan::{Constant, Row, TablePlan};
+
+use super::{each, is_whole, table_of};
+
+/// How deep views may lie over views.
+const VIEWS: usize = 100;
+
+/// Where the text of the rows is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::pipeline) enum Source {
+    /// Nowhere but in the index.
+    None,
+    /// In a table: for each declared column its column there, none for columns that are not indexed.
+    Rows {
+        /// The table.
+        table: ObjectId,
+        /// Its columns.
+        columns: Vec<Option<usize>>,
+        /// Rows that the application has not indexed yet: ids above the first and up to the second number.
+        not_yet: Option<(i64, i64)>,
+    },
+    /// Somewhere that cannot be read here; why.
+    Unknown {
+        /// In a clause.
+        reason: String,
+        /// Whether rows below it are damaged, so that the index cannot be trusted to fit them.
+        damaged: bool,
+    },
+}
+
+impl Source {
+    /// Where the text of an index is.
+    ///
+    /// # Errors
+    /// Cancellation only.
+    pub(super) fn of(survey: &Survey<'_>, index: &Object, config: &Config, content: Option<ObjectId>, ctx: &Ctx) -> Result<Source> {
+        Ok(match &config.content {
+            ContentMode::None | ContentMode::Unindexed => Source::None,
+            ContentMode::Stored => match content {
+                None => unknown("its content is gone", true),
+                Some(table) => stored(survey, config, table),
+            },
+            ContentMode::External(name) => {
+                let mut source = external(survey, config, name);
+                if let Source::Rows { not_yet, .. } = &mut source {
+                    *not_yet = markers(survey, index, ctx)?;
+                }
+                source
+            }
+        })
+    }
+
+    /// The table that the text is in.
+    pub(in crate::pipeline) fn table(&self) -> Option<ObjectId> {
+        match self {
+            Source::Rows { table, .. } => Some(*table),
+            _ => None,
+        }
+    }
+
+    /// Whether the text cannot be read here and is not known to be whole.
+    pub(super) fn is_doubtful(&self) -> bool {
+        matches!(self, Source::Unknown { damaged: true, .. })
+    }
+}
+
+fn unknown(reason: impl Into<String>, damaged: bool) -> Source {
+    Source::Unknown { reason: reason.into(), damaged }
+}
+
+fn stored(survey: &Survey<'_>, config: &Config, table: ObjectId) -> Source {
+    let declared = survey.catalog.get(table).filter(|o| o.problem.is_none()).and_then(|o| o.table_def());
+    let Some(def) = declared else { return unknown("its content is not declared as FTS5 declares it", true) };
+    let mut columns = vec![None; config.columns.len()];
+    for (at, column) in config.content_columns().into_iter().enumerate() {
+        let at = at.saturating_add(1);
+        if at >= def.columns.len() {
+            return unknown("its content has too few columns", true);
+        }
+        if let ContentColumn::Text(i) = column
+            && config.columns.get(i).is_some_and(|c| c.indexed)
+            && let Some(slot) = columns.get_mut(i)
+        {
+            *slot = Some(at);
+        }
+    }
+    Source::Rows { table, columns, not_yet: None }
+}
+
+fn external(survey: &Survey<'_>, config: &Config, name: &str) -> Source {
+    let Some(object) = survey.catalog.by_name(name.as_bytes()) else { return unknown(format!("its content table {name} is gone"), true) };
+    if object.kind == ObjectKind::View {
+        return match changed_below(survey, object, VIEWS) {
+            Some(table) => unknown(format!("its content is the view {name} over {table}, which is damaged"), true),
+            None => unknown(format!("its content is the view {name}, which is not evaluated here"), false),
+        };
+    }
+    let Some(def) = object.table_def().filter(|_| object.kind == ObjectKind::Table && object.problem.is_none()) else {
+        return unknown(format!("its content {name} is no table that can be read here"), true);
+    };
+    if config.locale {
+        return unknown("its locales are part of the values of another table", !is_whole(survey, object.id));
+    }
+    let position = |wanted: &str| def.columns.iter().position(|c| c.name.same(wanted.as_bytes()));
+    let rowid = match position(&config.content_rowid) {
+        Some(at) => def.rowid_alias == Some(at),
+        None => ["rowid", "oid", "_rowid_"].iter().any(|n| config.content_rowid.eq_ignore_ascii_case(n)),
+    };
+    if def.without_rowid || !rowid {
+        return unknown(format!("column {} of {name} is not its rowid", config.content_rowid), !is_whole(survey, object.id));
+    }
+    let mut columns = Vec::new();
+    for column in &config.columns {
+        let Some(at) = position(&column.name) else { return unknown(format!("{name} has no column {}", column.name), true) };
+        columns.push(column.indexed.then_some(at));
+    }
+    Source::Rows { table: object.id, columns, not_yet: None }
+}
+
+/// The first table below a view that is not whole.
+fn changed_below(survey: &Survey<'_>, view: &Object, depth: usize) -> Option<String> {
+    let depth = depth.checked_sub(1)?;
+    view.view_def()?.sources.iter().find_map(|name| {
+        let object = survey.catalog.by_name(name.as_bytes())?;
+        match object.kind {
+            ObjectKind::View => changed_below(survey, object, depth),
+            ObjectKind::Table if !is_whole(survey, object.id) => Some(object.name.text()),
+            _ => None,
+        }
+    })
+}
+
+/// The bounds between which Hermes has not indexed its messages yet, while it builds an index in steps.
+fn markers(survey: &Survey<'_>, index: &Object, ctx: &Ctx) -> Result<Option<(i64, i64)>> {
+    let name = index.name.folded();
+    if !name.starts_with(b"messages_fts") {
+        return Ok(None);
+    }
+    let keys = if name.ends_with(b"_cjk") {
+        ["fts_cjk_rebuild_progress", "fts_cjk_rebuild_high_water"]
+    } else {
+        ["fts_rebuild_progress", "fts_rebuild_high_water"]
+    };
+    let Some(table) = meta(&survey.catalog).and_then(|id| table_of(survey, id)) else { return Ok(None) };
+    let mut found = [None, None];
+    each(survey, table, ctx, |_, values| {
+        let Some(Value::Text(key)) = values.first() else { return };
+        let key = survey.encoding.to_utf8(key);
+        for (slot, wanted) in found.iter_mut().zip(keys) {
+            if *key == *wanted.as_bytes() {
+                *slot = match values.get(1) {
+                    Some(Value::Int(n)) => Some(*n),
+                    Some(Value::Text(t)) => std::str::from_utf8(&survey.encoding.to_utf8(t)).ok().and_then(|t| t.trim().parse().ok()),
+                    _ => None,
+                };
+            }
+        }
+    })?;
+    Ok(match found {
+        [Some(progress), Some(high)] => Some((progress, high)),
+        _ => None,
+    })
+}
+
+fn meta(catalog: &Catalog) -> Option<ObjectId> {
+    let object = catalog.by_name(b"state_meta").filter(|o| o.kind == ObjectKind::Table)?;
+    let def = object.table_def()?;
+    let named = |at: usize, name: &[u8]| def.columns.get(at).is_some_and(|c| c.name.same(name));
+    (named(0, b"key") && named(1, b"value")).then_some(object.id)
+}
+
+/// The text of rows as FTS5 reads it; keeps its buffers.
+#[derive(Debug)]
+pub(in crate::pipeline) struct RowText<'p> {
+    plan: &'p TablePlan,
+    source: &'p Source,
+    computer: Computer<'p>,
+    fields: Fields,
+    text: Vec<u8>,
+    values: Vec<Option<Range<usize>>>,
+    unread: u64,
+}
+
+impl<'p> RowText<'p> {
+    /// For the rows of the content table of a source.
+    pub(in crate::pipeline) fn new(plan: &'p TablePlan, source: &'p Source) -> RowText<'p> {
+        RowText { plan, source, computer: Computer::new(plan), fields: Fields::new(), text: Vec::new(), values: Vec::new(), unread: 0 }
+    }
+
+    /// Reads a row; its rowid, or `None` when it is none to index.
+    pub(in crate::pipeline) fn read(&mut self, row: &LiveRow<'_>) -> Option<i64> {
+        let Source::Rows { columns, not_yet, .. } = self.source else { return None };
+        let rowid = row.rowid?;
+        if not_yet.is_some_and(|(progress, high)| rowid > progress && rowid <= high) {
+            return None;
+        }
+        self.fields.read(row.record, wide(row.record.len())).ok()?;
+        let r = Row { rowid: Some(rowid), payload: row.record, fields: &self.fields };
+        self.text.clear();
+        self.values.clear();
+        for column in columns {
+            let Some(column) = *column else {
+                self.values.push(None);
+                continue;
+            };
+            let start = self.text.len();
+            let there = if let Some(value) = self.plan.stored_value(&r, column) {
+                put_text(&mut self.text, value, self.plan)
+            } else if let Some(computed) = self.computer.column(&r, column) {
+                put_text(&mut self.text, Constant::value(&computed), self.plan)
+            } else {
+                self.unread = self.unread.saturating_add(1);
+                return None;
+            };
+            self.values.push(there.then_some(start..self.text.len()));
+        }
+        Some(rowid)
+    }
+
+    /// The values of the row read last, as UTF-8.
+    pub(in crate::pipeline) fn columns(&self) -> Vec<Option<&[u8]>> {
+        self.values.iter().map(|v| v.clone().and_then(|range| self.text.get(range))).collect()
+    }
+
+    /// Rows that could not be read because a value cannot be computed here.
+    pub(in crate::pipeline) fn unread(&self) -> u64 {
+        self.unread
+    }
+}
+
+/// Appends what `CAST(value AS TEXT)` gives, as UTF-8; `false` for NULL.
+fn put_text(out: &mut Vec<u8>, value: Value<'_>, plan: &TablePlan) -> bool {
+    match value {
+        Value::Null => return false,
+        Value::Int(n) => out.extend_from_slice(n.to_string().as_bytes()),
+        Value::Real(r) => out.extend_from_slice(real_text(r).as_bytes()),
+        Value::Text(t) | Value::Blob(t) => out.extend_from_slice(&plan.encoding.to_utf8(t)),
+    }
+    true
+}
