@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use rootpage::error::Error;
 use rootpage::pipeline::corpus;
 
 use super::io::{Fail, emit};
@@ -35,7 +36,16 @@ impl Args {
             if !case.file_name().is_some_and(|n| n.to_string_lossy().contains(&only)) {
                 continue;
             }
-            let outcome = corpus::run(&case, &ctx)?;
+            let outcome = match corpus::run(&case, &ctx) {
+                Ok(outcome) => outcome,
+                Err(Error::Cancelled) => return Err(Fail::Tool(Error::Cancelled)),
+                // A case on which the tool itself fails is a failed case; the others still run.
+                Err(error) => {
+                    failed = failed.saturating_add(1);
+                    emit(&format!("{}: {}\n", case.file_name().unwrap_or_default().to_string_lossy(), Fail::Tool(error)))?;
+                    continue;
+                }
+            };
             let (count, mark) = match (outcome.differences.is_empty(), &outcome.open) {
                 (true, None) => (&mut met, String::new()),
                 (true, Some(_)) => (&mut failed, format!("{}: is met; \"open\" must go from case.toml", outcome.name)),

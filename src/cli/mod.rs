@@ -37,7 +37,6 @@ Exit codes:
            2 data is damaged, 3 not a database
   recover  0 nothing was wrong, 1 damage but every row is in the copy,
            2 rows were lost, hidden or set aside (a copy is written), 3 no copy
-  diff     0 equal, 1 different
   all      64 wrong arguments, 74 a path cannot be read or written,
            75 the input changed while it was read, 130 cancelled";
 

@@ -70,7 +70,8 @@ pub(super) fn loss_lines(report: &Report, t: &TableRecovery, items: usize) -> Ve
 fn gone_line(g: &Gone, word: &str) -> String {
     let mut text = match g.count {
         Some(n) => format!("{} {word}", counted(n, "row")),
-        None => format!("an unknown number of rows {word}"),
+        None if g.rowids.is_empty() => format!("an unknown number of rows {word}"),
+        None => format!("whatever rows there were {word}"),
     };
     if !g.rowids.is_empty() {
         text.push_str(&format!(", rowid {}", ranges(&g.rowids, 8)));
@@ -87,7 +88,11 @@ fn gone_line(g: &Gone, word: &str) -> String {
 /// The sum of what is gone, "?" where a part cannot be counted.
 fn gone(list: &[Gone]) -> String {
     let known = list.iter().filter_map(|g| g.count).fold(0_u64, u64::saturating_add);
-    let unknown = list.iter().any(|g| g.count.is_none());
+    // A range that nobody counted adds nothing when another witness names every rowid in it.
+    let named = |range: &[i64; 2]| {
+        list.iter().filter(|g| g.count.is_some()).flat_map(|g| &g.rowids).any(|[first, last]| *first <= range[0] && range[1] <= *last)
+    };
+    let unknown = list.iter().any(|g| g.count.is_none() && (g.rowids.is_empty() || !g.rowids.iter().all(named)));
     match (known, unknown) {
         (0, true) => "?".to_owned(),
         (n, true) => format!("{}+?", count(n)),
