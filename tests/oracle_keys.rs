@@ -18,6 +18,7 @@ use rootpage::format::record::encode_record;
 use rootpage::format::{Encoding, Value};
 use rootpage::ids::{PageNo, PageSize, RootPage};
 use rootpage::schema::Collation;
+use rootpage::schema::key_order::compare_values;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
@@ -149,6 +150,28 @@ fn order_and_equality_are_those_of_sqlite() {
                         .query_row(&format!("SELECT count(*) FROM (SELECT 1 FROM s GROUP BY v COLLATE {name})"), [], |r| r.get(0))
                         .unwrap();
                     assert_eq!(keys.len() as i64, distinct, "{what}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn keys_and_comparison_agree() {
+    let mut dice = Dice(0x0bad_5eed_0bad_5eed);
+    for encoding in [Encoding::Utf8, Encoding::Utf16Le, Encoding::Utf16Be] {
+        let values = values(&mut dice, 500, encoding);
+        for (name, collation) in &COLLATIONS {
+            let order = KeyOrder::new([(collation, false)], encoding).unwrap();
+            let key = |v: &Owned| {
+                let mut out = Vec::new();
+                order.push(&mut out, 0, v.value());
+                out
+            };
+            for a in &values {
+                for b in &values {
+                    let compared = compare_values(a.value(), b.value(), collation, encoding);
+                    assert_eq!(compared, Some(key(a).cmp(&key(b))), "{encoding:?} {name} {a:?} {b:?}");
                 }
             }
         }

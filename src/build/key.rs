@@ -4,8 +4,6 @@
 //! other. NULL comes first, then numbers by their exact value, text by the collation, BLOBs by their bytes. A descending
 //! column is the same string with every bit turned.
 
-use std::borrow::Cow;
-
 use crate::format::{Encoding, Value};
 use crate::ids::wide;
 use crate::schema::Collation;
@@ -110,13 +108,13 @@ fn put_text(out: &mut Vec<u8>, stored: &[u8], order: TextOrder, encoding: Encodi
         // Byte order of the stored text, whatever the encoding.
         TextOrder::Binary => put_bytes(out, stored),
         TextOrder::RTrim => {
-            let text = as_utf8(stored, encoding);
+            let text = encoding.to_utf8_as_sqlite(stored);
             let end = text.iter().rposition(|&b| b != b' ').map_or(0, |last| last + 1);
             put_bytes(out, text.get(..end).unwrap_or_default());
         }
         TextOrder::NoCase => {
             // NOCASE compares up to the first NUL byte and then by length.
-            let text = as_utf8(stored, encoding);
+            let text = encoding.to_utf8_as_sqlite(stored);
             let head = text.split(|&b| b == 0).next().unwrap_or_default();
             out.extend(head.iter().map(u8::to_ascii_lowercase));
             if head.len() == text.len() {
@@ -138,44 +136,6 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
         out.extend_from_slice(part);
     }
     out.extend_from_slice(&[0, 0]);
-}
-
-/// Stored text as the UTF-8 that SQLite hands to NOCASE and RTRIM. It differs from [`Encoding::to_utf8`] in malformed
-/// UTF-16: SQLite joins a surrogate with whatever unit follows it, and an index is sorted by that.
-fn as_utf8(stored: &[u8], encoding: Encoding) -> Cow<'_, [u8]> {
-    let unit = match encoding {
-        Encoding::Utf8 => return Cow::Borrowed(stored),
-        Encoding::Utf16Le => u16::from_le_bytes,
-        Encoding::Utf16Be => u16::from_be_bytes,
-    };
-    let mut units = stored.as_chunks::<2>().0.iter().map(|&pair| u32::from(unit(pair)));
-    let mut out = Vec::with_capacity(stored.len());
-    while let Some(first) = units.next() {
-        let mut c = first;
-        if (0xd800..0xe000).contains(&first)
-            && let Some(second) = units.next()
-        {
-            c = (second & 0x3ff) + ((first & 0x3f) << 10) + (((first & 0x3c0) + 0x40) << 10);
-        }
-        put_utf8(&mut out, c);
-    }
-    Cow::Owned(out)
-}
-
-/// UTF-8 of any number below 2^21, surrogates included.
-fn put_utf8(out: &mut Vec<u8>, c: u32) {
-    let tail = |shift: u32| low(0x80 | (c >> shift & 0x3f));
-    match c {
-        0..0x80 => out.push(low(c)),
-        0x80..0x800 => out.extend_from_slice(&[low(0xc0 | c >> 6), tail(0)]),
-        0x800..0x1_0000 => out.extend_from_slice(&[low(0xe0 | c >> 12), tail(6), tail(0)]),
-        _ => out.extend_from_slice(&[low(0xf0 | (c >> 18 & 0x07)), tail(12), tail(6), tail(0)]),
-    }
-}
-
-fn low(n: u32) -> u8 {
-    let [.., byte] = n.to_be_bytes();
-    byte
 }
 
 #[cfg(test)]

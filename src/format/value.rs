@@ -37,7 +37,7 @@ impl Encoding {
     }
 
     /// Stored text as UTF-8 bytes. UTF-8 text is handed through as it is, valid or not; an unpaired surrogate or an odd
-    /// byte of UTF-16 becomes U+FFFD, as SQLite does when it converts.
+    /// byte of UTF-16 becomes U+FFFD, for people to read.
     #[must_use]
     pub fn to_utf8(self, stored: &[u8]) -> Cow<'_, [u8]> {
         match self {
@@ -45,6 +45,31 @@ impl Encoding {
             Encoding::Utf16Le => Cow::Owned(utf16(stored, u16::from_le_bytes)),
             Encoding::Utf16Be => Cow::Owned(utf16(stored, u16::from_be_bytes)),
         }
+    }
+
+    /// Stored text as the UTF-8 that SQLite makes of it, for NOCASE and RTRIM. It differs from [`Encoding::to_utf8`] in
+    /// malformed UTF-16: SQLite joins a surrogate with whatever unit follows it and drops an odd byte, and indexes are
+    /// sorted by that.
+    #[must_use]
+    pub fn to_utf8_as_sqlite(self, stored: &[u8]) -> Cow<'_, [u8]> {
+        let unit = match self {
+            Encoding::Utf8 => return Cow::Borrowed(stored),
+            Encoding::Utf16Le => u16::from_le_bytes,
+            Encoding::Utf16Be => u16::from_be_bytes,
+        };
+        let mut units = stored.as_chunks::<2>().0.iter().map(|&pair| u32::from(unit(pair)));
+        let mut out = Vec::with_capacity(stored.len());
+        while let Some(first) = units.next() {
+            let mut c = first;
+            if (0xd800..0xe000).contains(&first)
+                && let Some(second) = units.next()
+            {
+                let high = ((first & 0x3f) << 10).saturating_add((first & 0x3c0).saturating_add(0x40) << 10);
+                c = high.saturating_add(second & 0x3ff);
+            }
+            put_utf8(&mut out, c);
+        }
+        Cow::Owned(out)
     }
 
     /// UTF-8 text as this encoding stores it. Invalid UTF-8 becomes U+FFFD when the encoding is UTF-16.
@@ -69,6 +94,21 @@ impl Encoding {
             Encoding::Utf16Le => units(u16::from_le_bytes),
             Encoding::Utf16Be => units(u16::from_be_bytes),
         }
+    }
+}
+
+/// UTF-8 of any number below 2^21, surrogates included.
+fn put_utf8(out: &mut Vec<u8>, c: u32) {
+    let low = |n: u32| {
+        let [.., byte] = n.to_be_bytes();
+        byte
+    };
+    let tail = |shift: u32| low(0x80 | ((c >> shift) & 0x3f));
+    match c {
+        0..0x80 => out.push(low(c)),
+        0x80..0x800 => out.extend_from_slice(&[low(0xc0 | (c >> 6)), tail(0)]),
+        0x800..0x1_0000 => out.extend_from_slice(&[low(0xe0 | (c >> 12)), tail(6), tail(0)]),
+        _ => out.extend_from_slice(&[low(0xf0 | ((c >> 18) & 0x07)), tail(12), tail(6), tail(0)]),
     }
 }
 

@@ -61,7 +61,7 @@ fn compare_text(a: &[u8], b: &[u8], collation: &Collation, encoding: Encoding) -
     match collation {
         Collation::Binary => Some(a.cmp(b)),
         Collation::NoCase => {
-            let (a, b) = (encoding.to_utf8(a), encoding.to_utf8(b));
+            let (a, b) = (encoding.to_utf8_as_sqlite(a), encoding.to_utf8_as_sqlite(b));
             // SQLite stops at a NUL under NOCASE and then compares lengths.
             let pairs = a.iter().zip(b.iter()).take_while(|(x, y)| **x != 0 || **y != 0);
             for (x, y) in pairs {
@@ -74,7 +74,7 @@ fn compare_text(a: &[u8], b: &[u8], collation: &Collation, encoding: Encoding) -
             Some(a.len().cmp(&b.len()))
         }
         Collation::RTrim => {
-            let (a, b) = (encoding.to_utf8(a), encoding.to_utf8(b));
+            let (a, b) = (encoding.to_utf8_as_sqlite(a), encoding.to_utf8_as_sqlite(b));
             Some(trimmed(&a).cmp(trimmed(&b)))
         }
         Collation::Other(_) => None,
