@@ -159,11 +159,13 @@ pub fn run(case: &Path, ctx: &Ctx) -> Result<Outcome> {
     let options = Options::default();
     let dir = tempfile::tempdir().map_err(|e| Error::io(&std::env::temp_dir(), "create a folder in", e))?;
     let out = dir.path().join("out.db");
-    let checked = report(super::check(&inputs, &options, ctx))?;
-    let recovered = report(super::recover(&inputs, &options, &out, ctx))?;
+    let checked = super::check(&inputs, &options, ctx);
+    let recovered = super::recover(&inputs, &options, &out, ctx);
 
     let name = case.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let mut outcome = Outcome { name, open: expect.open.clone(), ..Outcome::default() };
+    let checked = report("check", checked, &mut outcome)?;
+    let recovered = report("recover", recovered, &mut outcome)?;
     compare_report(&expect, "check", expect.check, checked.as_ref(), &mut outcome);
     compare_report(&expect, "recover", expect.recover, recovered.as_ref(), &mut outcome);
     for code in &expect.codes {
@@ -193,12 +195,16 @@ pub fn run(case: &Path, ctx: &Ctx) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// The report of a run; `None` when the input is no database.
-fn report(result: Result<Report>) -> Result<Option<Report>> {
+/// The report of a run; `None` when there is none, because the input is no database or the copy did not pass.
+fn report(verb: &str, result: Result<Report>, outcome: &mut Outcome) -> Result<Option<Report>> {
     match result {
         Ok(report) => Ok(Some(report)),
         Err(Error::NotADatabase { .. }) => Ok(None),
-        Err(error) => Err(error),
+        Err(Error::Cancelled) => Err(Error::Cancelled),
+        Err(error) => {
+            outcome.differences.push(format!("{verb}: {error}"));
+            Ok(None)
+        }
     }
 }
 
