@@ -178,7 +178,8 @@ fn scan_run(
             exclude(d.code, d.got);
             return Ok(());
         }
-        if u64::from(fields.body_end()) < at.cell.payload_len {
+        let too_long = u64::from(fields.body_end()) < at.cell.payload_len;
+        if too_long {
             log.add(Defect::new(Code::BodyLong, 0, at.cell.payload_len, u64::from(fields.body_end())), here);
         }
         if at.cell.overflow.is_some() && zeros_in_text(&fields, payload, at.cell.local.len(), pages) {
@@ -219,8 +220,8 @@ fn scan_run(
             last.extend_from_slice(payload);
         }
         match verdict {
-            Verdict::Good => scan.rows = scan.rows.saturating_add(1),
-            Verdict::Rewrite => {
+            Verdict::Good if !too_long => scan.rows = scan.rows.saturating_add(1),
+            Verdict::Good | Verdict::Rewrite => {
                 scan.rows = scan.rows.saturating_add(1);
                 scan.rewritten.insert((at.page, at.no));
             }
