@@ -48,7 +48,7 @@ impl Args {
             };
             let (count, mark) = match (outcome.differences.is_empty(), &outcome.open) {
                 (true, None) => (&mut met, String::new()),
-                (true, Some(_)) => (&mut failed, format!("{}: is met; \"open\" must go from case.toml", outcome.name)),
+                (true, Some(_)) => (&mut met, format!("{}: is met; \"open\" must go from case.toml", outcome.name)),
                 (false, Some(why)) => (&mut known, format!("{}: open ({why})", outcome.name)),
                 (false, None) => (&mut failed, format!("{}: differs", outcome.name)),
             };
