@@ -50,7 +50,6 @@ const DAMAGES: &[(&str, usize, &[u8])] = &[
 ];
 
 #[test]
-#[ignore = "the pipeline is not built yet"]
 fn rows_come_back_under_every_damage_to_the_header() {
     let mut settings = Vec::new();
     for page_size in [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536] {

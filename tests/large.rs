@@ -46,7 +46,6 @@ fn fill(db: &Path, from: i64) {
 }
 
 #[test]
-#[ignore = "the pipeline is not built yet"]
 fn rows_beyond_one_and_four_gibibytes_come_back() {
     let dir = tempfile::tempdir().unwrap();
     let (db, out) = (dir.path().join("db.sqlite"), dir.path().join("out.db"));

@@ -359,7 +359,19 @@ fn settle_header(clues: &Clues<'_>, geometry: &mut Geometry, log: &mut Findings)
         (Some(main_image), "the header"),
         (clues.journal_page_one, "page 1 in the rollback journal (history)"),
     ];
-    let (image, name) = order.into_iter().filter_map(|(b, n)| Some((b?, n))).find(|(b, _)| grade(b) >= PLAUSIBLE)?;
+    let Some((image, name)) = order.into_iter().filter_map(|(b, n)| Some((b?, n))).find(|(b, _)| grade(b) >= PLAUSIBLE) else {
+        // Page 1 is there, its header is not: what is wrong with it is said all the same.
+        if matches!(geometry.page_one, PageOne::InPlace) {
+            let h = DatabaseHeader::read(main_image).ok();
+            if !h.as_ref().is_some_and(DatabaseHeader::magic_ok) {
+                log.add(Defect::new(Code::MagicBad, 0, 0, 0), site_one());
+            }
+            if h.as_ref().is_none_or(|h| h.page_size().is_none()) {
+                log.add(Defect::new(Code::PageSizeBad, 16, h.map_or(0, |h| u64::from(h.page_size_raw)), 0), site_one());
+            }
+        }
+        return None;
+    };
     let mut h = DatabaseHeader::read(image).ok()?;
     if !h.magic_ok() {
         log.add(Defect::new(Code::MagicBad, 0, 0, 0), site_one());

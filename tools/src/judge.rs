@@ -64,8 +64,14 @@ pub fn quoted(name: &str) -> String {
 
 /// The schema in its order.
 pub fn schema(con: &Connection) -> Result<Schema> {
+    // Damaged names need not be UTF-8.
+    let text = |r: &rusqlite::Row<'_>, i: usize| -> Result<Option<String>> {
+        Ok(r.get_ref(i)?.as_bytes_or_null()?.map(|b| String::from_utf8_lossy(b).into_owned()))
+    };
     con.prepare("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY rowid")?
-        .query_map([], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?, r.get(3)?)))?
+        .query_map([], |r| {
+            Ok((text(r, 0)?.unwrap_or_default(), text(r, 1)?.unwrap_or_default(), text(r, 2)?.unwrap_or_default(), text(r, 3)?))
+        })?
         .collect()
 }
 
