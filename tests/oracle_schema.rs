@@ -13,6 +13,8 @@
 mod ddl;
 #[path = "oracle_schema/expr.rs"]
 mod expr;
+#[path = "oracle_schema/view.rs"]
+mod view;
 
 /// A small generator of numbers that are the same in every run.
 pub struct Dice(u64);

@@ -11,9 +11,11 @@ pub mod layout;
 mod name;
 pub mod row;
 pub mod script;
+pub mod view;
 
 pub use catalog::{Catalog, CatalogOptions, Object, ObjectKind, SchemaRow};
 pub use families::{Family, FtsModule, FtsPart};
 pub use layout::{IndexLayout, IndexPart, IndexSource, KeyPart, TableLayout};
 pub use name::{Affinity, Collation, Name, StrictType};
 pub use row::StoredRow;
+pub use view::{Inner, ViewPlan};

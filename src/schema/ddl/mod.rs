@@ -16,6 +16,7 @@ use sqlite3_parser::ast;
 use sqlite3_parser::{Bump, FallibleIterator as _};
 
 pub use definition::*;
+pub(super) use table::column_expr;
 pub use table::{MAX_COLUMNS, TableScope};
 
 use crate::finding::{Code, Defect};
