@@ -289,3 +289,29 @@ fn an_index_over_a_view_is_copied_when_whole() {
         goes_on(&sound(&case.out()), "'t' over 'v'");
     }
 }
+
+#[test]
+fn an_index_over_a_joined_view_is_written_anew() {
+    for damage in ["DELETE FROM ft_data WHERE id = 10", "DELETE FROM m WHERE id BETWEEN 100 AND 120"] {
+        let (case, con) = Case::new(
+            "CREATE TABLE s(id TEXT PRIMARY KEY, source TEXT, config TEXT);
+             INSERT INTO s VALUES('s0', 'cli', NULL), ('s1', 'cron', '{}'), ('s2', 'web', '{\"_from\":1}'), ('s3', 'web', '{\"a\":2}');
+             CREATE TABLE m(id INTEGER PRIMARY KEY, session TEXT, role TEXT, a, b);
+             CREATE VIEW v AS SELECT m.id AS id, CASE WHEN m.role = 'tool' THEN substr(m.a, 1, 9) ELSE m.a END AS a, m.b AS b
+               FROM m JOIN s ON s.id = m.session
+               WHERE s.source NOT IN ('cron', 'subagent') AND json_extract(s.config, '$._from') IS NULL;
+             CREATE VIRTUAL TABLE ft USING fts5(a, b, content='v', content_rowid='id', tokenize='trigram');",
+        );
+        for n in 1..=300_u32 {
+            let (session, role) = (format!("s{}", n % 5), if n % 3 == 0 { "tool" } else { "user" });
+            con.execute("INSERT INTO m VALUES(?1, ?2, ?3, ?4, ?5)", (n, session, role, text(n), text(n + 9))).unwrap();
+        }
+        con.execute_batch("INSERT INTO ft(ft) VALUES('rebuild')").unwrap();
+        let (code, report) = case.run("check");
+        assert_eq!(code, 0, "{report}");
+        con.execute_batch(damage).unwrap();
+        drop(con);
+        let copy = case.judged(1);
+        assert_eq!(tables(&copy), ["ft"]);
+    }
+}

@@ -28,7 +28,7 @@ use crate::survey::{Content, Survey, TableScan};
 use crate::tree::Pages;
 use crate::tree::payload::PayloadReader;
 
-pub(super) use source::{RowText, Source};
+pub(super) use source::Source;
 
 /// What becomes of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub(super) struct SearchIndex {
     /// Why it cannot be written anew.
     obstacle: Option<String>,
     /// Rows of the content that were set aside when it was compared.
-    set_aside: usize,
+    set_aside: BTreeMap<ObjectId, usize>,
 }
 
 impl SearchIndex {
@@ -78,9 +78,8 @@ impl SearchIndex {
 
     /// Takes note of rows of the content that were set aside after the check.
     pub(super) fn settle(&mut self, selections: &BTreeMap<ObjectId, Selection>) {
-        if let Some(table) = self.source.table()
-            && selections.get(&table).is_some_and(|s| s.excluded.len() != self.set_aside)
-        {
+        let changed = |(id, n): (&ObjectId, &usize)| selections.get(id).is_some_and(|s| s.excluded.len() != *n);
+        if self.set_aside.iter().any(changed) {
             self.wrong.get_or_insert_with(|| "rows that it indexes are set aside".to_owned());
         }
     }
@@ -152,7 +151,7 @@ fn one(survey: &Survey<'_>, object: &Object, keep: bool, log: &mut Findings, ctx
         source: Source::None,
         wrong: None,
         obstacle: None,
-        set_aside: 0,
+        set_aside: BTreeMap::new(),
     };
     index.settings = settings(survey, index.parts.get(&FtsPart::Config).copied(), ctx)?;
     match declaration(object) {
@@ -278,6 +277,9 @@ fn obstacle(survey: &Survey<'_>, config: &Config, index: &SearchIndex, judged: J
         (ContentMode::Stored | ContentMode::External(_), _) if judged.unread > 0 => {
             Some(format!("{} rows of its content cannot be evaluated here", judged.unread))
         }
+        (ContentMode::External(_), Source::View { .. }) if judged.unordered => {
+            Some("the rows of its view do not come in the order of their ids".to_owned())
+        }
         (ContentMode::Stored | ContentMode::External(_), _) => None,
         (ContentMode::Unindexed, _) if content.is_none() => Some("its content is gone".to_owned()),
         (ContentMode::None | ContentMode::Unindexed, _) if !judged.structure => {
@@ -299,6 +301,8 @@ struct Judged {
     structure: bool,
     /// Rows of the content whose text cannot be computed here.
     unread: u64,
+    /// Rowids of the content did not ascend.
+    unordered: bool,
 }
 
 fn compare(
@@ -318,7 +322,7 @@ fn compare(
     let blocks = DataBlocks::read(survey, blocks, ctx)?;
     // Where the text cannot be read here, the index is compared with itself.
     let mut config = config.clone();
-    if index.source.table().is_none() && config.content != ContentMode::Unindexed {
+    if !index.source.is_readable() && config.content != ContentMode::Unindexed {
         config.content = ContentMode::None;
     }
     let mut checker = Checker::new(&config, &index.settings, index.tokenizer.as_ref());
@@ -343,18 +347,20 @@ fn compare(
             }
         })?;
     }
-    if let Some((plan, scan, t)) = index.source.table().and_then(|id| table_of(survey, id)) {
-        let selection = Selection::of(scan, keep);
-        index.set_aside = selection.excluded.len();
-        let mut text = RowText::new(plan, &index.source);
-        rows(&survey.pages, &t.tree.slots, plan, &selection, ctx, |row| {
-            if let Some(rowid) = text.read(&row) {
-                checker.content_row(rowid, &text.columns());
-            }
-            Ok(())
-        })?;
-        judged.unread = text.unread();
+    let mut selections = BTreeMap::new();
+    for id in index.source.tables() {
+        if let Some((_, scan, _)) = table_of(survey, id) {
+            let selection = Selection::of(scan, keep);
+            index.set_aside.insert(id, selection.excluded.len());
+            selections.insert(id, selection);
+        }
     }
+    let read = index.source.each(survey, &selections, None, ctx, &mut |rowid, columns| {
+        checker.content_row(rowid, columns);
+        Ok(())
+    })?;
+    judged.unread = read.unread;
+    judged.unordered = !read.ordered;
     checker.index(&blocks, blocks.ids());
     ctx.check()?;
     let mut own = Findings::new(log.cap());
@@ -365,6 +371,8 @@ fn compare(
         if !checked.is_clean() || !index.settings.version_is_known() {
             index.wrong.get_or_insert_with(|| "its entries are not those of its content".to_owned());
         }
+    } else if index.source.tables().iter().any(|id| !is_whole(survey, *id)) {
+        index.wrong.get_or_insert_with(|| "what it indexes is damaged".to_owned());
     } else if !checked.sound {
         index.wrong.get_or_insert_with(|| "its segments are damaged".to_owned());
     }

@@ -80,6 +80,12 @@ impl<'p> Computer<'p> {
         Computer { plan }
     }
 
+    /// A row as expressions see it.
+    #[must_use]
+    pub fn seen<'r>(&'r self, row: &'r Row<'r>) -> impl expr::Row + 'r {
+        Seen { plan: self.plan, row, depth: 0 }
+    }
+
     /// The value of an expression, its text in the encoding of the database; `None` when it cannot be evaluated.
     #[must_use]
     pub fn value(&self, row: &Row<'_>, expr: &Expr) -> Option<Constant> {

@@ -12,13 +12,12 @@ use crate::format::record::encode_record;
 use crate::fts5::config::VERSION;
 use crate::fts5::rebuild::{Built, Options, Rebuilder, repack};
 use crate::ids::{ObjectId, RootPage};
-use crate::pipeline::search_index::{DataBlocks, RowText, SearchIndex, Source, each, has_shape, suffix, table_of};
-use crate::recover::Selection;
+use crate::pipeline::search_index::{DataBlocks, SearchIndex, each, has_shape, suffix, table_of};
 use crate::schema::{Collation, FtsPart};
 use crate::survey::Survey;
 use crate::survey::entry::EntrySum;
 
-use super::table::{each_in_order, hash_of};
+use super::table::hash_of;
 use super::{Copied, Target, Written, inconsistent};
 
 /// A shadow table that is written anew.
@@ -117,18 +116,10 @@ fn build(survey: &Survey<'_>, index: &SearchIndex, copied: &Copied, target: &Tar
     let config = index.config.as_ref().ok_or_else(|| inconsistent("a search index without a declaration is written anew"))?;
     let mut options = Options::new(&ctx.limits, target.folder);
     options.page_size = index.settings.pgsz;
-    let none = Selection::default();
-    if let Source::Rows { table, .. } = &index.source {
+    if index.source.is_readable() {
         let tokenizer = index.tokenizer.clone().ok_or_else(|| inconsistent("an unknown tokenizer is to be run"))?;
         let mut rebuilder = Rebuilder::new(config, tokenizer, options);
-        if let Some((plan, scan, t)) = table_of(survey, *table) {
-            let selection = copied.selections.get(table).unwrap_or(&none);
-            let mut text = RowText::new(plan, &index.source);
-            each_in_order(survey, plan, &t.tree.slots, scan.ordered, selection, target, ctx, |row| match text.read(&row) {
-                Some(rowid) => rebuilder.push(rowid, &text.columns()),
-                None => Ok(()),
-            })?;
-        }
+        index.source.each(survey, &copied.selections, Some(target), ctx, &mut |rowid, columns| rebuilder.push(rowid, columns))?;
         return rebuilder.finish();
     }
     let blocks = index.parts.get(&FtsPart::Data).and_then(|id| table_of(survey, *id));

@@ -79,7 +79,7 @@ pub(crate) fn decide(survey: &Survey<'_>, searches: &[SearchIndex]) -> BTreeMap<
 
 /// The tables of a full-text index, by what becomes of it.
 fn of_search_index(survey: &Survey<'_>, index: &SearchIndex, all: &mut BTreeMap<ObjectId, Disposition>) {
-    let content_out = index.source.table().filter(|t| !all.get(t).is_some_and(Disposition::is_kept));
+    let content_out = index.source.needs().into_iter().find(|t| !all.get(t).is_some_and(Disposition::is_kept));
     let fate = match (index.fate(), content_out) {
         (Fate::LeftOut(reason), _) => Fate::LeftOut(reason),
         (_, Some(_)) => Fate::LeftOut("its content is left out".to_owned()),

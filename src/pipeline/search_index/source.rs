@@ -1,5 +1,7 @@
 //! Where the text of a full-text index comes from, and the text of a row as FTS5 reads it.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::ctx::Ctx;
@@ -8,8 +10,12 @@ use crate::format::{Fields, Value};
 use crate::fts5::config::ContentColumn;
 use crate::fts5::{Config, Content as ContentMode};
 use crate::ids::{ObjectId, wide};
-use crate::recover::live::LiveRow;
-use crate::schema::expr::real_text;
+use crate::pipeline::copy::Target;
+use crate::pipeline::copy::table::each_in_order;
+use crate::recover::Selection;
+use crate::recover::live::{LiveRow, rows};
+use crate::schema::expr::{Datum, real_text};
+use crate::schema::view::{Inner, ViewPlan};
 use crate::schema::{Catalog, Object, ObjectKind};
 use crate::survey::Survey;
 use crate::survey::compute::Computer;
@@ -21,7 +27,7 @@ use super::{each, is_whole, table_of};
 const VIEWS: usize = 100;
 
 /// Where the text of the rows is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(in crate::pipeline) enum Source {
     /// Nowhere but in the index.
     None,
@@ -32,6 +38,19 @@ pub(in crate::pipeline) enum Source {
         /// Its columns.
         columns: Vec<Option<usize>>,
         /// Rows that the application has not indexed yet: ids above the first and up to the second number.
+        not_yet: Option<(i64, i64)>,
+    },
+    /// In a view that is evaluated here.
+    View {
+        /// How.
+        plan: Box<ViewPlan>,
+        /// The view.
+        view: ObjectId,
+        /// For each declared column its column there, none for columns that are not indexed.
+        columns: Vec<Option<usize>>,
+        /// The column that is the rowid.
+        rowid: usize,
+        /// As in [`Source::Rows`].
         not_yet: Option<(i64, i64)>,
     },
     /// Somewhere that cannot be read here; why.
@@ -57,7 +76,7 @@ impl Source {
             },
             ContentMode::External(name) => {
                 let mut source = external(survey, config, name);
-                if let Source::Rows { not_yet, .. } = &mut source {
+                if let Source::Rows { not_yet, .. } | Source::View { not_yet, .. } = &mut source {
                     *not_yet = markers(survey, index, ctx)?;
                 }
                 source
@@ -65,17 +84,168 @@ impl Source {
         })
     }
 
-    /// The table that the text is in.
-    pub(in crate::pipeline) fn table(&self) -> Option<ObjectId> {
+    /// The tables that the text is in, the one whose rows are streamed first.
+    pub(in crate::pipeline) fn tables(&self) -> Vec<ObjectId> {
         match self {
-            Source::Rows { table, .. } => Some(*table),
-            _ => None,
+            Source::Rows { table, .. } => vec![*table],
+            Source::View { plan, .. } => plan.driver().into_iter().chain(plan.inner_tables()).collect(),
+            _ => Vec::new(),
         }
+    }
+
+    /// The tables and the view that have to stand in the copy.
+    pub(in crate::pipeline) fn needs(&self) -> Vec<ObjectId> {
+        let mut all = self.tables();
+        if let Source::View { view, .. } = self {
+            all.push(*view);
+        }
+        all
+    }
+
+    /// Whether the text can be read here.
+    pub(in crate::pipeline) fn is_readable(&self) -> bool {
+        matches!(self, Source::Rows { .. } | Source::View { .. })
+    }
+
+    /// Gives the text of every row, as FTS5 reads it, to `f`. With a target, tables that are out of order are sorted there.
+    ///
+    /// # Errors
+    /// Cancellation, temporary files, and what `f` returns.
+    pub(in crate::pipeline) fn each(
+        &self,
+        survey: &Survey<'_>,
+        selections: &BTreeMap<ObjectId, Selection>,
+        target: Option<&Target<'_>>,
+        ctx: &Ctx,
+        f: &mut dyn FnMut(i64, &[Option<&[u8]>]) -> Result<()>,
+    ) -> Result<Read> {
+        let from = From { survey, selections, target, ctx };
+        let mut read = Read { unread: 0, ordered: true };
+        let mut last: Option<i64> = None;
+        let mut give = |rowid: i64, columns: &[Option<&[u8]>], read: &mut Read| {
+            if last.is_some_and(|last| rowid <= last) {
+                read.ordered = false;
+            }
+            last = Some(rowid);
+            f(rowid, columns)
+        };
+        match self {
+            Source::Rows { table, .. } => {
+                let Some((plan, ..)) = table_of(survey, *table) else { return Ok(read) };
+                let mut text = RowText::new(plan, self);
+                from.stream(*table, |row| match text.read(&row) {
+                    Some(rowid) => give(rowid, &text.columns(), &mut read),
+                    None => Ok(()),
+                })?;
+                read.unread = text.unread;
+            }
+            Source::View { plan, columns, rowid, not_yet, .. } => {
+                let inners = from.inners(plan, &mut read)?;
+                let Some(driver) = plan.driver() else { return Ok(read) };
+                let Some((table, ..)) = table_of(survey, driver) else { return Ok(read) };
+                let computer = Computer::new(table);
+                let mut fields = Fields::new();
+                from.stream(driver, |row| {
+                    if fields.read(row.record, wide(row.record.len())).is_err() {
+                        read.unread = read.unread.saturating_add(1);
+                        return Ok(());
+                    }
+                    let r = Row { rowid: row.rowid, payload: row.record, fields: &fields };
+                    let mut out: Vec<Vec<Datum<'static>>> = Vec::new();
+                    if plan.rows(&computer.seen(&r), &inners, &mut |values| out.push(values)).is_err() {
+                        read.unread = read.unread.saturating_add(1);
+                        return Ok(());
+                    }
+                    for values in &out {
+                        let Some(Datum::Int(id)) = values.get(*rowid) else {
+                            read.unread = read.unread.saturating_add(1);
+                            continue;
+                        };
+                        if is_waiting(*not_yet, *id) {
+                            continue;
+                        }
+                        let texts: Vec<Option<Cow<'_, [u8]>>> =
+                            columns.iter().map(|c| values.get((*c)?).and_then(|d| datum_text(d, table))).collect();
+                        let texts: Vec<Option<&[u8]>> = texts.iter().map(Option::as_deref).collect();
+                        give(*id, &texts, &mut read)?;
+                    }
+                    Ok(())
+                })?;
+            }
+            _ => {}
+        }
+        Ok(read)
     }
 
     /// Whether the text cannot be read here and is not known to be whole.
     pub(super) fn is_doubtful(&self) -> bool {
         matches!(self, Source::Unknown { damaged: true, .. })
+    }
+}
+
+/// How the text was read.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::pipeline) struct Read {
+    /// Rows whose text cannot be computed here.
+    pub(in crate::pipeline) unread: u64,
+    /// Whether rowids ascended, each once.
+    pub(in crate::pipeline) ordered: bool,
+}
+
+/// What the rows of a content table come from.
+struct From<'f, 'e> {
+    survey: &'f Survey<'e>,
+    selections: &'f BTreeMap<ObjectId, Selection>,
+    target: Option<&'f Target<'f>>,
+    ctx: &'f Ctx,
+}
+
+impl From<'_, '_> {
+    fn stream(&self, table: ObjectId, f: impl FnMut(LiveRow<'_>) -> Result<()>) -> Result<()> {
+        let Some((plan, scan, t)) = table_of(self.survey, table) else { return Ok(()) };
+        let none = Selection::default();
+        let selection = self.selections.get(&table).unwrap_or(&none);
+        match self.target {
+            Some(target) => each_in_order(self.survey, plan, &t.tree.slots, scan.ordered, selection, target, self.ctx, f),
+            None => rows(&self.survey.pages, &t.tree.slots, plan, selection, self.ctx, f),
+        }
+    }
+
+    /// The joined tables of a view, in memory.
+    fn inners(&self, plan: &ViewPlan, read: &mut Read) -> Result<Vec<Inner>> {
+        let mut inners = Vec::new();
+        for (i, id) in plan.inner_tables().into_iter().enumerate() {
+            let mut inner = plan.inner(i);
+            if let Some((table, ..)) = table_of(self.survey, id) {
+                let computer = Computer::new(table);
+                let mut fields = Fields::new();
+                self.stream(id, |row| {
+                    let there = inner.bytes() <= self.ctx.limits.memory
+                        && fields.read(row.record, wide(row.record.len())).is_ok()
+                        && inner.add(&computer.seen(&Row { rowid: row.rowid, payload: row.record, fields: &fields })).is_ok();
+                    if !there {
+                        read.unread = read.unread.saturating_add(1);
+                    }
+                    Ok(())
+                })?;
+            }
+            inners.push(inner);
+        }
+        Ok(inners)
+    }
+}
+
+fn is_waiting(not_yet: Option<(i64, i64)>, rowid: i64) -> bool {
+    not_yet.is_some_and(|(progress, high)| rowid > progress && rowid <= high)
+}
+
+fn datum_text<'d>(d: &'d Datum<'_>, plan: &TablePlan) -> Option<Cow<'d, [u8]>> {
+    match d {
+        Datum::Null => None,
+        Datum::Int(n) => Some(Cow::Owned(n.to_string().into_bytes())),
+        Datum::Real(r) => Some(Cow::Owned(real_text(*r).into_bytes())),
+        Datum::Text(t) => Some(Cow::Borrowed(t)),
+        Datum::Blob(b) => Some(plan.encoding.to_utf8(b)),
     }
 }
 
@@ -105,9 +275,12 @@ fn stored(survey: &Survey<'_>, config: &Config, table: ObjectId) -> Source {
 fn external(survey: &Survey<'_>, config: &Config, name: &str) -> Source {
     let Some(object) = survey.catalog.by_name(name.as_bytes()) else { return unknown(format!("its content table {name} is gone"), true) };
     if object.kind == ObjectKind::View {
-        return match changed_below(survey, object, VIEWS) {
-            Some(table) => unknown(format!("its content is the view {name} over {table}, which is damaged"), true),
-            None => unknown(format!("its content is the view {name}, which is not evaluated here"), false),
+        return match ViewPlan::new(&survey.catalog, object) {
+            Ok(plan) => view(object, config, plan),
+            Err(reason) => match changed_below(survey, object, VIEWS) {
+                Some(table) => unknown(format!("its content is the view {name} over {table}, which is damaged ({reason})"), true),
+                None => unknown(format!("its content is the view {name}: {reason}"), false),
+            },
         };
     }
     let Some(def) = object.table_def().filter(|_| object.kind == ObjectKind::Table && object.problem.is_none()) else {
@@ -130,6 +303,20 @@ fn external(survey: &Survey<'_>, config: &Config, name: &str) -> Source {
         columns.push(column.indexed.then_some(at));
     }
     Source::Rows { table: object.id, columns, not_yet: None }
+}
+
+fn view(object: &Object, config: &Config, plan: ViewPlan) -> Source {
+    let Some(rowid) = plan.column(config.content_rowid.as_bytes()) else {
+        return unknown(format!("{} has no column {}", object.name.text(), config.content_rowid), true);
+    };
+    let mut columns = Vec::new();
+    for column in &config.columns {
+        let Some(at) = plan.column(column.name.as_bytes()) else {
+            return unknown(format!("{} has no column {}", object.name.text(), column.name), true);
+        };
+        columns.push(column.indexed.then_some(at));
+    }
+    Source::View { plan: Box::new(plan), view: object.id, columns, rowid, not_yet: None }
 }
 
 /// The first table below a view that is not whole.
@@ -186,7 +373,7 @@ fn meta(catalog: &Catalog) -> Option<ObjectId> {
 
 /// The text of rows as FTS5 reads it; keeps its buffers.
 #[derive(Debug)]
-pub(in crate::pipeline) struct RowText<'p> {
+struct RowText<'p> {
     plan: &'p TablePlan,
     source: &'p Source,
     computer: Computer<'p>,
@@ -198,15 +385,15 @@ pub(in crate::pipeline) struct RowText<'p> {
 
 impl<'p> RowText<'p> {
     /// For the rows of the content table of a source.
-    pub(in crate::pipeline) fn new(plan: &'p TablePlan, source: &'p Source) -> RowText<'p> {
+    fn new(plan: &'p TablePlan, source: &'p Source) -> RowText<'p> {
         RowText { plan, source, computer: Computer::new(plan), fields: Fields::new(), text: Vec::new(), values: Vec::new(), unread: 0 }
     }
 
     /// Reads a row; its rowid, or `None` when it is none to index.
-    pub(in crate::pipeline) fn read(&mut self, row: &LiveRow<'_>) -> Option<i64> {
+    fn read(&mut self, row: &LiveRow<'_>) -> Option<i64> {
         let Source::Rows { columns, not_yet, .. } = self.source else { return None };
         let rowid = row.rowid?;
-        if not_yet.is_some_and(|(progress, high)| rowid > progress && rowid <= high) {
+        if is_waiting(*not_yet, rowid) {
             return None;
         }
         self.fields.read(row.record, wide(row.record.len())).ok()?;
@@ -221,7 +408,7 @@ impl<'p> RowText<'p> {
             let start = self.text.len();
             let there = if let Some(value) = self.plan.stored_value(&r, column) {
                 put_text(&mut self.text, value, self.plan)
-            } else if let Some(computed) = self.computer.column(&r, column) {
+            } else if let Some(computed) = self.computer.read(&r, column) {
                 put_text(&mut self.text, Constant::value(&computed), self.plan)
             } else {
                 self.unread = self.unread.saturating_add(1);
@@ -233,13 +420,8 @@ impl<'p> RowText<'p> {
     }
 
     /// The values of the row read last, as UTF-8.
-    pub(in crate::pipeline) fn columns(&self) -> Vec<Option<&[u8]>> {
+    fn columns(&self) -> Vec<Option<&[u8]>> {
         self.values.iter().map(|v| v.clone().and_then(|range| self.text.get(range))).collect()
-    }
-
-    /// Rows that could not be read because a value cannot be computed here.
-    pub(in crate::pipeline) fn unread(&self) -> u64 {
-        self.unread
     }
 }
 
