@@ -19,7 +19,6 @@ impl Dice {
         ((self.0 >> 33) as usize) % sides
     }
 
-    #[allow(dead_code)]
     pub fn pick<'a>(&mut self, list: &[&'a str]) -> &'a str {
         list[self.roll(list.len())]
     }
@@ -32,6 +31,14 @@ fn datum(v: ValueRef<'_>) -> Datum<'static> {
         ValueRef::Real(x) => Datum::Real(x),
         ValueRef::Text(t) => Datum::Text(Cow::Owned(t.to_vec())),
         ValueRef::Blob(b) => Datum::Blob(Cow::Owned(b.to_vec())),
+    }
+}
+
+/// A value for people.
+fn words(d: &Datum<'_>) -> String {
+    match d {
+        Datum::Text(t) => format!("'{}'", String::from_utf8_lossy(t)),
+        other => format!("{other:?}"),
     }
 }
 
@@ -105,7 +112,16 @@ impl Bench {
             _ => false,
         };
         if !same {
-            self.failures.push(format!("{text}\n  row    {:?}\n  ours   {ours:?}\n  SQLite {theirs:?}", self.row.0));
+            let show = |r: String| r.chars().take(300).collect::<String>();
+            let ours = ours.as_ref().map(words).map_err(|e| format!("{e:?}"));
+            let theirs = theirs.as_ref().map(words).map_err(String::clone);
+            let row = words(&self.row.0[0]);
+            self.failures.push(format!(
+                "{text}\n  a      {}\n  ours   {}\n  SQLite {}",
+                show(row),
+                show(format!("{ours:?}")),
+                show(format!("{theirs:?}"))
+            ));
         }
     }
 

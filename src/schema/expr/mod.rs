@@ -3,6 +3,7 @@
 mod ast;
 mod compare;
 mod datum;
+mod decimal;
 mod eval;
 mod functions;
 mod number;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::datum::Datum;
+use super::decimal::Decimal;
 use crate::schema::name::Affinity;
 
 /// What a text gives as a number.
@@ -229,108 +230,6 @@ fn stringify_keep_blob(d: Datum<'_>) -> Datum<'_> {
         Datum::Blob(b) => Datum::Blob(b),
         other => stringify(other),
     }
-}
-
-/// A real in decimal: its digits, and how many of them stand before the point.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Decimal {
-    pub digits: Vec<u8>,
-    pub point: i32,
-}
-
-impl Decimal {
-    /// The first `significant` digits (at most `cap`) of a finite, positive real, or up to `-significant` behind the point.
-    pub fn new(x: f64, significant: i32, cap: i32) -> Decimal {
-        if x == 0.0 {
-            return Decimal { digits: vec![b'0'], point: 1 };
-        }
-        // SQLite works with 18 digits, or one more than is asked for, counted from the power of two below the number: a number
-        // behind the next power of ten gets one more. 18 are rounded, fewer are cut.
-        let wanted = if significant <= 0 || significant >= 18 { 18 } else { usize::try_from(significant).unwrap_or(17).saturating_add(1) };
-        let text = format!("{x:.40e}");
-        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-        let mut digits: Vec<u8> = mantissa.bytes().filter(u8::is_ascii_digit).collect();
-        let exponent = exponent.parse::<i32>().unwrap_or(0);
-        let mut point = exponent.saturating_add(1);
-        let count = wanted.saturating_add(usize::from(exponent > power_of_two_below(x)));
-        if wanted == 18 {
-            round(&mut digits, &mut point, count);
-        } else {
-            digits.truncate(count);
-        }
-        let mut keep = significant;
-        if significant <= 0 {
-            keep = point.saturating_sub(significant);
-            if keep == 0 && digits.first().is_some_and(|&d| d >= b'5') {
-                keep = 1;
-                digits.insert(0, b'0');
-                point = point.saturating_add(1);
-            }
-        }
-        let len = i32::try_from(digits.len()).unwrap_or(i32::MAX);
-        if keep > 0 && (keep < len || len > cap) {
-            keep = keep.min(cap);
-            if keep == 17 {
-                keep = shorter(x, &digits, point).unwrap_or(keep);
-            }
-            round(&mut digits, &mut point, usize::try_from(keep).unwrap_or(0));
-        }
-        while digits.len() > 1 && digits.last() == Some(&b'0') {
-            digits.pop();
-        }
-        Decimal { digits, point }
-    }
-}
-
-/// The decimal exponent of the greatest power of two that is not above a positive real.
-fn power_of_two_below(x: f64) -> i32 {
-    let bits = x.to_bits();
-    let exponent = i32::try_from((bits >> 52) & 0x7ff).unwrap_or(0);
-    let two = if exponent == 0 {
-        // Subnormal: the position of its highest bit.
-        i32::try_from(63_u32.saturating_sub(bits.leading_zeros())).unwrap_or(0).saturating_sub(1074)
-    } else {
-        exponent.saturating_sub(1023)
-    };
-    two.saturating_mul(78_913).wrapping_shr(18)
-}
-
-/// Whether 17 digits can be fewer: SQLite looks at the digits where a short number shows a run of nines or zeros.
-fn shorter(x: f64, digits: &[u8], point: i32) -> Option<i32> {
-    let at = |i: usize| digits.get(i).copied().unwrap_or(b'0');
-    let nines = at(15) == b'9' && at(14) == b'9';
-    let zeros = point >= i32::try_from(digits.len()).unwrap_or(i32::MAX) || (at(15) == b'0' && at(14) == b'0' && at(13) == b'0');
-    if !nines && !zeros {
-        return None;
-    }
-    let (run, mut len) = if nines { (b'9', 14_usize) } else { (b'0', 13) };
-    while len > 0 && at(len.saturating_sub(1)) == run {
-        len = len.saturating_sub(1);
-    }
-    let mut short: u64 = std::str::from_utf8(digits.get(..len).unwrap_or_default()).ok()?.parse().unwrap_or(0);
-    if nines {
-        short = short.saturating_add(1);
-    }
-    let len = i32::try_from(len).ok()?;
-    let back: f64 = format!("{short}e{}", point.saturating_sub(len)).parse().ok()?;
-    (back == x).then_some(len.saturating_add(1))
-}
-
-fn round(digits: &mut Vec<u8>, point: &mut i32, keep: usize) {
-    let up = digits.get(keep).is_some_and(|&d| d >= b'5');
-    digits.truncate(keep);
-    if !up {
-        return;
-    }
-    for d in digits.iter_mut().rev() {
-        if *d < b'9' {
-            *d = d.saturating_add(1);
-            return;
-        }
-        *d = b'0';
-    }
-    digits.insert(0, b'1');
-    *point = point.saturating_add(1);
 }
 
 /// A real as text, as today's SQLite prints it (`%!.17g`, fewer digits where they read back the same).
