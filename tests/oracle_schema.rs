@@ -17,6 +17,7 @@ mod expr;
 mod view;
 
 /// A small generator of numbers that are the same in every run.
+#[derive(Debug)]
 pub struct Dice(u64);
 
 impl Dice {
