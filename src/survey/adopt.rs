@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::ctx::Ctx;
 use crate::error::Result;
+use crate::finding::{Code, Defect, Site};
 use crate::format::ptrmap::PtrmapKind;
 use crate::format::{Fields, PageKind, Value};
 use crate::ids::{ObjectId, PageNo, wide};
@@ -17,6 +18,12 @@ use crate::survey::plan::{IndexPlan, Row, TablePlan};
 use crate::survey::{Survey, compare, pointer_map};
 use crate::tree::payload::PayloadReader;
 use crate::tree::{Owner, Role, Slot, TreeKind};
+
+/// Orphans against holes: enough for ten thousand of each, which no damage that leaves anything to recover needs.
+const COMPARISONS: u64 = 100_000_000;
+
+/// Slots around a hole that are searched for an entry to compare with.
+const NEIGHBOURS: usize = 64;
 
 /// Rows of a page that are looked at to tell whose it is.
 const SAMPLE: usize = 64;
@@ -63,13 +70,28 @@ pub(super) fn adopt(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
         return Ok(false);
     }
     let readers: BTreeMap<usize, Reader> = with_holes.iter().filter_map(|&i| Some((i, reader(survey, i)?))).collect();
+    let holes: BTreeMap<usize, Vec<usize>> = readers
+        .keys()
+        .filter_map(|&i| {
+            let slots = &survey.trees.get(i)?.tree.slots;
+            Some((i, slots.iter().enumerate().filter(|(_, s)| matches!(s, Slot::Hole { .. })).map(|(at, _)| at).collect()))
+        })
+        .collect();
+    let mut budget = COMPARISONS;
     let mut chosen: BTreeMap<(usize, usize), Vec<Orphan>> = BTreeMap::new();
     for no in survey.orphans.clone() {
         ctx.check()?;
         let Some(orphan) = orphan(survey, no) else { continue };
         let mut places: Vec<Place> = Vec::new();
         for (&tree, reader) in &readers {
-            if let Some(place) = place(survey, tree, reader, &orphan) {
+            let holes = holes.get(&tree).map_or(&[][..], Vec::as_slice);
+            let cost = wide(holes.len());
+            if budget < cost {
+                survey.findings.add(Defect::new(Code::LimitReached, 0, COMPARISONS, COMPARISONS), Site::default());
+                return Ok(false);
+            }
+            budget = budget.saturating_sub(cost);
+            if let Some(place) = place(survey, tree, holes, reader, &orphan) {
                 places.push(place);
             }
         }
@@ -148,7 +170,7 @@ fn orphan(survey: &Survey<'_>, no: PageNo) -> Option<Orphan> {
 }
 
 /// The hole of a tree that an orphan fits, with how well it does.
-fn place(survey: &Survey<'_>, tree: usize, reader: &Reader, orphan: &Orphan) -> Option<Place> {
+fn place(survey: &Survey<'_>, tree: usize, holes: &[usize], reader: &Reader, orphan: &Orphan) -> Option<Place> {
     let t = survey.trees.get(tree)?;
     if t.tree.kind.leaf() != orphan.kind {
         return None;
@@ -175,10 +197,10 @@ fn place(survey: &Survey<'_>, tree: usize, reader: &Reader, orphan: &Orphan) -> 
             None => {}
         }
     }
-    let slot = t.tree.slots.iter().position(|s| match *s {
-        Slot::Hole { above, upto, .. } => match orphan.range {
+    let slot = holes.iter().copied().find(|&at| match t.tree.slots.get(at) {
+        Some(Slot::Hole { above, upto, .. }) => match orphan.range {
             Some((low, high)) => above.is_none_or(|a| low > a) && upto.is_none_or(|u| high <= u),
-            None => fits_between(survey, tree, s, reader, orphan),
+            None => fits_between(survey, tree, at, reader, orphan),
         },
         _ => false,
     })?;
@@ -186,17 +208,16 @@ fn place(survey: &Survey<'_>, tree: usize, reader: &Reader, orphan: &Orphan) -> 
 }
 
 /// Index-like trees: whether the first record of the orphan stands between the entries around the hole.
-fn fits_between(survey: &Survey<'_>, tree: usize, hole: &Slot, reader: &Reader, orphan: &Orphan) -> bool {
+fn fits_between(survey: &Survey<'_>, tree: usize, at: usize, reader: &Reader, orphan: &Orphan) -> bool {
     let Some(t) = survey.trees.get(tree) else { return false };
     let key = match reader {
         Reader::Table(plan) => plan.key.as_ref(),
         Reader::Index(plan) => Some(plan),
     };
     let Some(key) = key else { return true };
-    let Some(at) = t.tree.slots.iter().position(|s| s == hole) else { return false };
     let mut order = KeyOrder::new(key, survey.encoding);
-    let before = t.tree.slots.get(..at).and_then(|s| s.iter().rev().find_map(|s| edge(survey, s, true)));
-    let behind = t.tree.slots.get(at.saturating_add(1)..).and_then(|s| s.iter().find_map(|s| edge(survey, s, false)));
+    let before = t.tree.slots.get(..at).and_then(|s| s.iter().rev().take(NEIGHBOURS).find_map(|s| edge(survey, s, true)));
+    let behind = t.tree.slots.get(at.saturating_add(1)..).and_then(|s| s.iter().take(NEIGHBOURS).find_map(|s| edge(survey, s, false)));
     before.is_none_or(|b| order.ascends(&b, &orphan.first)) && behind.is_none_or(|b| order.ascends(&orphan.first, &b))
 }
 

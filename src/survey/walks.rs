@@ -16,6 +16,9 @@ use crate::tree::{Pages, Slot};
 /// contested then stays with whoever came first.
 const ROUNDS: usize = 16;
 
+/// Contested pages that are weighed in one round, each at the cost of a look through two trees.
+const CONTESTED: usize = 500;
+
 /// Walks `sqlite_schema` and every object that has a root page.
 ///
 /// # Errors
@@ -85,7 +88,7 @@ fn walk_once(
 
 /// Of two references to one page, denies the one whose bounds the rows of the page do not keep.
 fn deny_worse(pages: &Pages<'_>, trees: &[(ObjectId, Tree)], contested: &[Contested], denied: &mut BTreeSet<(Owner, Reference)>) {
-    for c in contested {
+    for c in contested.iter().take(CONTESTED) {
         let first = trees.get(crate::ids::idx(c.first.0)).and_then(|(_, t)| reference_to(t, c.page));
         let second = trees.get(crate::ids::idx(c.second.0)).and_then(|(_, t)| hole_at(t, c.second_by));
         let (Some((Some(first_by), a)), Some(b)) = (first, second) else { continue };
