@@ -124,7 +124,9 @@ impl<'a> Survey<'a> {
         let claims = Claims::new(pages.count());
         pointer_map::claim(&pages, auto_vacuum, &claims);
         let mut rows = schema_rows::read(&pages, encoding, &mut Findings::new(0), ctx)?;
-        if rows.is_empty() && pages.count() > 1 {
+        // A sound page 1 without cells is an empty schema: what stale bytes say was dropped.
+        let sound_and_empty = pages.page(PageNo::ONE).is_ok_and(|p| !p.kind.is_interior() && p.cell_count == 0);
+        if rows.is_empty() && !sound_and_empty && pages.count() > 1 {
             rows = schema_rows::scattered(&pages, encoding, ctx)?;
         }
         if rows.is_empty() {

@@ -21,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::ids::{ObjectId, RootPage, narrow, wide};
 use crate::pipeline::search_index::{Fate, SearchIndex};
 use crate::recover::Selection;
+use crate::schema::{Family, FtsModule, FtsPart};
 use crate::survey::entry::EntrySum;
 use crate::survey::{Content, Survey};
 
@@ -110,13 +111,32 @@ pub(super) fn write(
     }
     let units = survey.trees.iter().map(|t| wide(t.tree.slots.len())).fold(0, u64::saturating_add);
     ctx.progress.phase("write", units);
+    // Ordinary tables first, then each search index in the order in which it would be built, so that a copy of the copy has
+    // the same pages in the same places whether an index was taken over or built.
+    let mut copied_anew: Vec<(ObjectId, RootPage)> = Vec::new();
+    let mut families: BTreeMap<(ObjectId, usize), (ObjectId, RootPage)> = BTreeMap::new();
     for (id, root) in roots.iter().filter(|(id, _)| !taken.contains(id)) {
-        let written = table::write(survey, *id, *root, &copied, target, &mut db, ctx)?;
-        if let Some(written) = written {
-            copied.tables.insert(*id, written);
+        match search_part(survey, *id) {
+            Some((of, place)) => {
+                families.insert((of, place), (*id, *root));
+            }
+            None => copied_anew.push((*id, *root)),
         }
     }
-    for (index, mut shadows) in anew {
+    let mut groups: BTreeMap<ObjectId, Vec<(ObjectId, RootPage)>> = BTreeMap::new();
+    for ((of, _), tree) in families {
+        groups.entry(of).or_default().push(tree);
+    }
+    let mut built: BTreeMap<ObjectId, (&SearchIndex, Vec<Shadow>)> = anew.into_iter().map(|(i, s)| (i.of, (i, s))).collect();
+    let order: BTreeSet<ObjectId> = groups.keys().chain(built.keys()).copied().collect();
+    for (id, root) in &copied_anew {
+        write_table(survey, *id, *root, &mut copied, target, &mut db, ctx)?;
+    }
+    for of in order {
+        for (id, root) in groups.remove(&of).unwrap_or_default() {
+            write_table(survey, id, root, &mut copied, target, &mut db, ctx)?;
+        }
+        let Some((index, mut shadows)) = built.remove(&of) else { continue };
         fts::write(survey, index, &mut shadows, &copied, target, &mut db, ctx)?;
         for shadow in &shadows {
             if let Some(id) = shadow.object {
@@ -133,6 +153,33 @@ pub(super) fn write(
     let (_, _) = db.finish()?;
     ctx.progress.finish();
     Ok(copied)
+}
+
+fn write_table<W: std::io::Write + std::io::Seek>(
+    survey: &Survey<'_>,
+    id: ObjectId,
+    root: RootPage,
+    copied: &mut Copied,
+    target: &Target<'_>,
+    db: &mut DatabaseWriter<W>,
+    ctx: &Ctx,
+) -> Result<()> {
+    if let Some(written) = table::write(survey, id, root, copied, target, db, ctx)? {
+        copied.tables.insert(id, written);
+    }
+    Ok(())
+}
+
+/// The FTS5 table that a shadow table of an index belongs to, and its place in the order of building. `%_content` is data
+/// and stands with the ordinary tables.
+fn search_part(survey: &Survey<'_>, id: ObjectId) -> Option<(ObjectId, usize)> {
+    match survey.catalog.get(id)?.family {
+        Family::FtsShadow { of, module: FtsModule::Fts5, part } => {
+            let order = [FtsPart::Data, FtsPart::Idx, FtsPart::Docsize, FtsPart::Config];
+            Some((of, order.iter().position(|p| *p == part)?))
+        }
+        _ => None,
+    }
 }
 
 /// The error for a plan that the survey should have: an inconsistency of the tool, not of the evidence.
