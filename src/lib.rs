@@ -9,7 +9,7 @@
 //! | layer | module | owns |
 //! |---|---|---|
 //! | L0 | [`ids`] [`bytes`] [`finding`] [`error`] [`ctx`] | typed numbers, checked reads, the problem table, limits |
-//! | L1 | [`format`] | decode and encode of every on-disk structure |
+//! | L1 | [`mod@format`] | decode and encode of every on-disk structure |
 //! | L2 | [`evidence`] | files to page images |
 //! | L3 | [`tree`] | the b-tree walk that survives damage |
 //! | L4 | [`schema`] | `sqlite_schema` to tables, indexes, expressions |

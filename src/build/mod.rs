@@ -5,7 +5,7 @@
 //! [`DatabaseWriter::finish`]. The file is written front to back, apart from the reserved roots, pointer-map pages and
 //! page 1. The same calls give the same bytes.
 //!
-//! Around it: [`file`] puts the finished file in its place or leaves nothing behind, [`sort`] brings index entries in
+//! Around it: [`mod@file`] puts the finished file in its place or leaves nothing behind, [`sort`] brings index entries in
 
 #![expect(clippy::arithmetic_side_effects, reason = "computes on sizes and counts of its own, all far below the type's limits")]
 

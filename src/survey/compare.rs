@@ -32,7 +32,7 @@ pub enum IndexFit {
         missing: u64,
         /// Entries without their row.
         surplus: u64,
-        /// Rowids that such entries name and no row has, ascending, at most [`GONE`] of them.
+        /// Rowids that such entries name and no row has, ascending, at most 10,000 of them.
         gone: Vec<i64>,
     },
 }

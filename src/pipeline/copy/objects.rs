@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::finding::Code;
 use crate::ids::ObjectId;
 use crate::pipeline::search_index::{Fate, SearchIndex};
-use crate::schema::ddl::TableDef;
+use crate::schema::ddl::token::tokens;
+use crate::schema::ddl::{Definition, TableDef};
+use crate::schema::expr::Unknown;
 use crate::schema::{Catalog, Family, Object, ObjectKind};
 use crate::survey::{Content, IndexFit, Survey};
 
@@ -123,42 +125,79 @@ fn of_table(survey: &Survey<'_>, object: &Object) -> Disposition {
     match object.kind {
         ObjectKind::Table => {
             let readable = survey.tree_of(object.id).is_some_and(|t| matches!(t.content, Some(Content::Table { .. })));
-            if object.problem.is_some() || (!readable && object.table_def().is_none()) {
-                return match object.table_def().filter(|t| readable && !t.columns.is_empty()) {
-                    Some(def) => Disposition::Anew(declaration(object, def)),
+            if object.problem.is_some() || (!readable && object.table_def().is_none()) || refused(object) {
+                return match object.table_def().filter(|t| readable && !t.columns.is_empty()).and_then(|def| declaration(object, def)) {
+                    Some(sql) => Disposition::Anew(sql),
                     None => Disposition::out("its CREATE text is not SQL that SQLite accepts", false),
                 };
             }
             Disposition::Kept
         }
-        _ if object.problem.is_some() => Disposition::out("its CREATE text is not SQL that SQLite accepts", true),
+        _ if object.problem.is_some() || refused(object) => Disposition::out("its CREATE text is not SQL that SQLite accepts", true),
         _ => Disposition::Kept,
     }
 }
 
-/// A declaration that SQLite accepts, with the columns that the damaged text gives: names as they are read, the rowid alias,
-/// no constraints.
-fn declaration(object: &Object, def: &TableDef) -> String {
+/// Whether SQLite refuses the schema for this row although its text parses: the names of the row and of the text differ,
+/// the text has a token that is none, or an expression names a column that is not there.
+fn refused(object: &Object) -> bool {
+    let (name, table) = match &object.definition {
+        Definition::Table(t) => (&t.name, &t.name),
+        Definition::Index(i) => (&i.name, &i.table),
+        Definition::View(v) => (&v.name, &v.name),
+        Definition::Trigger(t) => (&t.name, &t.table),
+        Definition::Virtual(v) => (&v.name, &v.name),
+        Definition::Unknown => return false,
+    };
+    let differs = !object.name.same(name.as_bytes()) || !object.table_name.same(table.as_bytes());
+    let odd = object.sql().is_some_and(|sql| tokens(sql).any(|t| t.odd));
+    let unresolved = object.table_def().is_some_and(|t| {
+        let checks = t.checks.iter().map(|c| &c.expr);
+        let generated = t.columns.iter().filter_map(|c| c.generated.as_ref()).map(|g| &g.expr);
+        checks.chain(generated).any(|e| matches!(e.unknown(), Some(Unknown::Column(_))))
+    });
+    differs || odd || unresolved
+}
+
+/// A declaration that SQLite accepts, with the columns that the records hold, in their order: names as they are read, the
+/// rowid alias or the primary key of a WITHOUT ROWID table, no other constraint. `None` when its key cannot be declared.
+fn declaration(object: &Object, def: &TableDef) -> Option<String> {
     let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+    let layout = object.table_layout.as_ref()?;
     let mut used: BTreeSet<String> = BTreeSet::new();
+    let mut names: Vec<String> = Vec::new();
     let mut columns: Vec<String> = Vec::new();
-    for (i, column) in def.columns.iter().enumerate() {
-        let mut name: String = column.name.text().chars().filter(|c| *c != '\0').collect();
+    for column in &layout.record {
+        let declared = def.columns.get(*column)?;
+        let mut name: String = declared.name.text().chars().filter(|c| *c != '\0').collect();
         if name.is_empty() || !used.insert(name.to_lowercase()) {
-            name = format!("c{}", i.saturating_add(1));
+            name = format!("c{}", column.saturating_add(1));
             used.insert(name.clone());
         }
-        let alias = if def.rowid_alias == Some(i) { " INTEGER PRIMARY KEY" } else { "" };
+        let alias = if layout.rowid_alias == Some(*column) { " INTEGER PRIMARY KEY" } else { "" };
         columns.push(format!("{}{alias}", quoted(&name)));
+        names.push(quoted(&name));
     }
-    format!("CREATE TABLE {}({})", quoted(&object.name.text()), columns.join(", "))
+    let mut end = String::new();
+    if def.without_rowid {
+        let mut key = Vec::new();
+        for (part, name) in layout.key.iter().zip(&names) {
+            if !part.collation.is_known() {
+                return None;
+            }
+            key.push(format!("{name} COLLATE {}{}", part.collation.name(), if part.desc { " DESC" } else { "" }));
+        }
+        columns.push(format!("PRIMARY KEY({})", key.join(", ")));
+        end.push_str(" WITHOUT ROWID");
+    }
+    Some(format!("CREATE TABLE {}({}){end}", quoted(&object.name.text()), columns.join(", ")))
 }
 
 fn of_index(survey: &Survey<'_>, object: &Object) -> Disposition {
     if let Some(out) = excluded(object) {
         return out;
     }
-    if object.problem.is_some() {
+    if object.problem.is_some() || refused(object) {
         return Disposition::out("its CREATE text is not SQL that SQLite accepts", true);
     }
     let Some(layout) = &object.index_layout else {
@@ -182,7 +221,7 @@ fn of_trigger(catalog: &Catalog, object: &Object, all: &BTreeMap<ObjectId, Dispo
     if let Some(out) = excluded(object) {
         return out;
     }
-    if object.problem.is_some() {
+    if object.problem.is_some() || refused(object) {
         return Disposition::out("its CREATE text is not SQL that SQLite accepts", true);
     }
     // A trigger that writes to what is left out would make every write to its table fail.

@@ -30,7 +30,9 @@ pub(crate) fn write<W: Write + Seek>(
             _ => continue,
         };
         let text = |b: &[u8]| survey.encoding.from_utf8(b).into_owned();
-        let (kind, name, table, sql) = (text(&row.kind), text(&row.name), text(&row.table), anew.or(row.sql.as_deref()).map(text));
+        // A table under a new declaration belongs to itself by the name in it.
+        let owner = if anew.is_some() { &row.name } else { &row.table };
+        let (kind, name, table, sql) = (text(&row.kind), text(&row.name), text(owner), anew.or(row.sql.as_deref()).map(text));
         let shadow = copied.shadows.iter().find(|s| s.object == Some(object.id));
         let sql = match shadow.filter(|s| !s.keeps_text) {
             Some(shadow) => Some(text(shadow.sql.as_bytes())),
