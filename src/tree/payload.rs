@@ -3,7 +3,7 @@
 use crate::finding::{Code, Defect};
 use crate::format::Cell;
 use crate::format::freelist::overflow_page;
-use crate::ids::{PageNo, narrow, small, wide};
+use crate::ids::{PageNo, narrow, wide};
 use crate::tree::Pages;
 
 /// Reads payloads; keeps its buffers from one cell to the next.
@@ -117,12 +117,6 @@ impl PayloadReader {
     pub fn surplus(&self, pages: &Pages<'_>) -> Option<Defect> {
         let next = self.behind_chain(pages);
         (next != 0).then(|| Defect::new(Code::OverflowTooLong, 0, self.chain.last().map_or(0, |p| u64::from(p.get())), u64::from(next)))
-    }
-
-    /// How many bytes the buffer holds.
-    #[must_use]
-    pub fn gathered(&self) -> u32 {
-        small(self.buffer.len())
     }
 }
 

@@ -9,7 +9,7 @@ use crate::schema::ddl::token::tokens;
 use crate::schema::ddl::{Definition, TableDef};
 use crate::schema::expr::Unknown;
 use crate::schema::{Catalog, Family, Object, ObjectKind};
-use crate::survey::{Content, IndexFit, Survey};
+use crate::survey::{Content, Survey};
 
 /// What becomes of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub(crate) fn decide(survey: &Survey<'_>, searches: &[SearchIndex]) -> BTreeMap<
             (ObjectKind::Index, Some(Disposition::Anew(_))) if object.autoindex.is_some() => {
                 Disposition::out("its table is declared anew without the constraint", false)
             }
-            (ObjectKind::Index, _) => of_index(survey, object),
+            (ObjectKind::Index, _) => of_index(object),
             _ => of_trigger(catalog, object, &all),
         };
         all.insert(object.id, disposition);
@@ -193,7 +193,7 @@ fn declaration(object: &Object, def: &TableDef) -> Option<String> {
     Some(format!("CREATE TABLE {}({}){end}", quoted(&object.name.text()), columns.join(", ")))
 }
 
-fn of_index(survey: &Survey<'_>, object: &Object) -> Disposition {
+fn of_index(object: &Object) -> Disposition {
     if let Some(out) = excluded(object) {
         return out;
     }
@@ -206,9 +206,7 @@ fn of_index(survey: &Survey<'_>, object: &Object) -> Disposition {
     if layout.is_computable() || object.autoindex.is_some() {
         return Disposition::Kept;
     }
-    let whole = survey.tree_of(object.id).is_some_and(|t| matches!(&t.content, Some(Content::Index { fit: IndexFit::Equal, .. })));
-    // Order under an unknown collation cannot be vouched for, so even a whole one is built anew by who knows it.
-    let _ = whole;
+    // Order under an unknown collation cannot be vouched for: even a whole index is built anew by who knows it.
     let what = layout
         .unknown_collation()
         .map(|c| format!("collation {} is known only to the application", c.name()))
