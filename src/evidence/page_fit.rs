@@ -119,7 +119,14 @@ pub fn vote(bytes: &[u8], start: usize, size: PageSize, reserved: u8, first_has_
     vote
 }
 
-/// Numbers of reserved bytes that the pages show, the most frequent first, at most four. Zero and `known` are included.
+/// Whether the usable size of a page with this many reserved bytes is one that the format allows (section 1.3.4).
+#[must_use]
+pub fn leaves_enough(size: PageSize, reserved: u8) -> bool {
+    size.get().saturating_sub(u32::from(reserved)) >= 480
+}
+
+/// Numbers of reserved bytes that the pages show, the most frequent first, at most four. Zero is included, and `known` where
+/// the format allows it.
 #[must_use]
 pub fn reserved_candidates(bytes: &[u8], start: usize, size: PageSize, first_has_header: bool, known: Option<u8>) -> Vec<u8> {
     let mut seen = [0_u32; 256];
@@ -134,15 +141,9 @@ pub fn reserved_candidates(bytes: &[u8], start: usize, size: PageSize, first_has
     }
     let mut order: Vec<(u32, u8)> = seen.iter().zip(0..=u8::MAX).map(|(&n, r)| (n, r)).filter(|&(n, _)| n > 0).collect();
     order.sort_by_key(|&(n, r)| (std::cmp::Reverse(n), r));
-    let mut out: Vec<u8> = known.into_iter().chain([0]).collect();
-    for (_, r) in order.into_iter().take(4) {
-        if size.get().saturating_sub(u32::from(r)) >= 480 {
-            out.push(r);
-        }
-    }
     let mut unique = Vec::new();
-    for r in out {
-        if !unique.contains(&r) {
+    for r in known.into_iter().chain([0]).chain(order.into_iter().take(4).map(|(_, r)| r)) {
+        if leaves_enough(size, r) && !unique.contains(&r) {
             unique.push(r);
         }
     }

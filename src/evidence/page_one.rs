@@ -35,6 +35,27 @@ pub struct Decision {
     pub value: String,
     /// What it rests on.
     pub evidence: String,
+    /// Whether the header in force says otherwise, or nothing.
+    pub overrules: bool,
+}
+
+impl Decision {
+    fn new(field: &'static str, value: impl ToString, evidence: impl Into<String>) -> Decision {
+        Decision { field, value: value.to_string(), evidence: evidence.into(), overrules: true }
+    }
+
+    /// Whether a header says the same.
+    fn agrees(&self, h: &DatabaseHeader) -> bool {
+        let said = match self.field {
+            "page size" => h.page_size().map(PageSize::get),
+            "reserved bytes" => Some(u32::from(h.reserved)),
+            "page count" => Some(h.page_count),
+            "encoding" => Some(h.encoding_raw),
+            "other header fields" => return true,
+            _ => None,
+        };
+        said.is_some_and(|n| n.to_string() == self.value)
+    }
 }
 
 /// Where the image of page 1 is.
@@ -96,7 +117,7 @@ impl Geometry {
     }
 
     pub(super) fn decide(&mut self, field: &'static str, value: impl ToString, evidence: impl Into<String>) {
-        self.decisions.push(Decision { field, value: value.to_string(), evidence: evidence.into() });
+        self.decisions.push(Decision::new(field, value, evidence));
     }
 }
 
@@ -160,11 +181,11 @@ pub fn reconcile(clues: &Clues<'_>, log: &mut Findings) -> Option<Geometry> {
             page_one: PageOne::InPlace,
             trailing: 0,
             second_database: None,
-            decisions: vec![Decision {
-                field: "page size",
-                value: size.get().to_string(),
-                evidence: format!("{why}; {} of {} sampled pages close at this size", vote.agree, vote.seen),
-            }],
+            decisions: vec![Decision::new(
+                "page size",
+                size.get(),
+                format!("{why}; {} of {} sampled pages close at this size", vote.agree, vote.seen),
+            )],
         },
         None => shifted(main)?.0,
     };
@@ -182,6 +203,10 @@ pub fn reconcile(clues: &Clues<'_>, log: &mut Findings) -> Option<Geometry> {
     let covered = clues.wal_page_size.is_some() || clues.journal_is_hot;
     extent::settle(main, &mut geometry, header.as_ref().filter(|_| !covered), covered, log);
     geometry.header = header;
+    let said = found.map(|(h, _)| h).or_else(|| DatabaseHeader::read(main).ok().filter(DatabaseHeader::magic_ok));
+    for decision in &mut geometry.decisions {
+        decision.overrules = !said.as_ref().is_some_and(|h| decision.agrees(h));
+    }
     Some(geometry)
 }
 
@@ -205,7 +230,7 @@ fn choose_size(
     let vote = |size: PageSize, r: u8| page_fit::vote(main, 0, size, r, first_has_header);
     // The usual case first: what is named is what the pages show.
     if let Some(&(size, why)) = named.first() {
-        let r = reserved.filter(|&r| size.get().saturating_sub(u32::from(r)) >= 480).unwrap_or(0);
+        let r = reserved.filter(|&r| page_fit::leaves_enough(size, r)).unwrap_or(0);
         let v = vote(size, r);
         if v.agree > 0 && v.agree.saturating_mul(2) >= v.seen {
             return Some((size, r, v, why.to_owned()));
@@ -234,7 +259,9 @@ fn choose_size(
     if best.is_some() {
         return best;
     }
-    named.first().map(|&(size, why)| (size, reserved.unwrap_or(0), Vote::default(), why.to_owned()))
+    let &(size, why) = named.first()?;
+    let reserved = reserved.filter(|&r| page_fit::leaves_enough(size, r)).unwrap_or(0);
+    Some((size, reserved, Vote::default(), why.to_owned()))
 }
 
 /// The geometry of a file whose pages start off the page boundaries, and how many pages say so.
@@ -267,16 +294,8 @@ fn shifted(main: &[u8]) -> Option<(Geometry, u32)> {
         trailing: 0,
         second_database: None,
         decisions: vec![
-            Decision {
-                field: "page size",
-                value: size.get().to_string(),
-                evidence: format!("{n} pages close at this size, off the page boundaries"),
-            },
-            Decision {
-                field: "byte shift",
-                value: byte_shift.to_string(),
-                evidence: format!("{n} pages start {rest} bytes behind a page boundary"),
-            },
+            Decision::new("page size", size.get(), format!("{n} pages close at this size, off the page boundaries")),
+            Decision::new("byte shift", byte_shift, format!("{n} pages start {rest} bytes behind a page boundary")),
         ],
     };
     Some((geometry, n))
@@ -413,8 +432,8 @@ fn settle_reserved(geometry: &mut Geometry, header: Option<&DatabaseHeader>, log
         geometry.decide("reserved bytes", geometry.reserved, "where the cells of the sampled pages end");
         return;
     };
-    let usable = geometry.page_size.get().saturating_sub(u32::from(h.reserved));
-    if usable < 480 {
+    if !page_fit::leaves_enough(geometry.page_size, h.reserved) {
+        let usable = geometry.page_size.get().saturating_sub(u32::from(h.reserved));
         log.add(Defect::new(Code::UsableSizeTooSmall, 20, u64::from(usable), 480), site_one());
     } else if h.reserved != geometry.reserved {
         log.add(Defect::new(Code::ReservedDiffers, 20, u64::from(h.reserved), u64::from(geometry.reserved)), site_one());

@@ -442,6 +442,10 @@ problems! {
     DependsOnMissing "S014" "depends-on-missing" SkipItem
         "a view or trigger names a table or column that is not there" =>
         "it goes to the finish script: SQLite refuses statements on such a schema";
+    #[doc = "SQLite makes an index for each UNIQUE and PRIMARY KEY constraint and cannot work with the table when its schema row is lost."]
+    AutoindexMissing "S015" "autoindex-missing" Note
+        "the schema has no row for the index that a constraint makes" =>
+        "the index is built anew";
     #[doc = "The index lacks an entry, or its entry differs from the row."]
     RowNotInIndex "I001" "row-not-in-index" Note
         "a row of the table is not in the index" =>
@@ -546,10 +550,10 @@ problems! {
     HeaderSizeBad "R001" "header-size-bad" SkipItem
         "a record header of {got} bytes is declared, the payload has {want}" =>
         "the row is set aside";
-    #[doc = "Types 10 and 11 never stand in a database file (section 2.1)."]
-    SerialTypeReserved "R002" "serial-type-reserved" SkipItem
+    #[doc = "Types 10 and 11 never stand in a database file (section 2.1); SQLite reads them as NULL."]
+    SerialTypeReserved "R002" "serial-type-reserved" Note
         "serial type {got} is reserved" =>
-        "the row is set aside";
+        "the value reads as NULL, as in SQLite; where the sizes of the row do not add up it is set aside";
     #[doc = "The declared sizes of the values do not add up to the payload."]
     BodyShort "R003" "body-short" SkipItem
         "the values need {want} bytes, the payload has {got}" =>

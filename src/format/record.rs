@@ -5,21 +5,30 @@ use crate::finding::{Code, Defect};
 use crate::format::Value;
 use crate::ids::{narrow, small, wide};
 
-/// Bytes of a value with this serial type; `None` for the reserved types 10 and 11.
+/// Bytes of a value with this serial type. The reserved types 10 and 11 have none: SQLite reads them as NULL.
 #[must_use]
 #[inline]
-pub const fn serial_len(serial: u64) -> Option<u64> {
+pub const fn serial_len(serial: u64) -> u64 {
     match serial {
-        0 | 8 | 9 => Some(0),
-        1 => Some(1),
-        2 => Some(2),
-        3 => Some(3),
-        4 => Some(4),
-        5 => Some(6),
-        6 | 7 => Some(8),
-        10 | 11 => None,
-        n => Some(n.saturating_sub(12) >> 1),
+        0 | 8..=11 => 0,
+        1 => 1,
+        2 => 2,
+        3 => 3,
+        4 => 4,
+        5 => 6,
+        6 | 7 => 8,
+        n => n.saturating_sub(12) >> 1,
     }
+}
+
+/// Longest record header that SQLite reads: 32,767 columns of three bytes each, and its own length.
+pub const MAX_HEADER: u64 = 98_307;
+
+/// Whether this serial type never stands in a database file.
+#[must_use]
+#[inline]
+pub const fn is_reserved(serial: u64) -> bool {
+    matches!(serial, 10 | 11)
 }
 
 /// One value of a record by its place in the payload.
@@ -58,6 +67,7 @@ pub struct Fields {
     items: Vec<Field>,
     header_len: u32,
     body_end: u32,
+    reserved: Option<u64>,
 }
 
 impl Fields {
@@ -71,15 +81,17 @@ impl Fields {
     /// `payload` may be a part of it (local bytes), so that wide rows can be judged before their overflow is gathered.
     ///
     /// # Errors
-    /// `header-size-bad`, `varint-cut`, `serial-type-reserved`, or `body-short` when the values need more bytes than are
-    /// declared. The fields read up to there stay available.
+    /// `header-size-bad` (also for a record without any value, which SQLite never writes and refuses to read),
+    /// `varint-cut`, or `body-short` when the values need more bytes than are declared. The fields read up
+    /// to there stay available. A reserved serial type is no error, see [`Fields::reserved`].
     #[inline]
     pub fn read(&mut self, payload: &[u8], declared: u64) -> Result<(), Defect> {
         self.items.clear();
         self.header_len = 0;
         self.body_end = 0;
+        self.reserved = None;
         let (header_len, mut at) = varint(payload, 0).ok_or_else(|| Defect::new(Code::HeaderSizeBad, 0, wide(payload.len()), declared))?;
-        if header_len > declared || header_len < wide(at) {
+        if header_len > declared || header_len <= wide(at) || header_len > MAX_HEADER {
             return Err(Defect::new(Code::HeaderSizeBad, 0, header_len, declared));
         }
         let end = narrow(header_len);
@@ -88,7 +100,10 @@ impl Fields {
         let mut body = header_len;
         while at < end {
             let (serial, n) = varint(header, at).ok_or_else(|| Defect::new(Code::VarintCut, small(at), wide(at), header_len))?;
-            let len = serial_len(serial).ok_or_else(|| Defect::new(Code::SerialTypeReserved, small(at), serial, 0))?;
+            let len = serial_len(serial);
+            if is_reserved(serial) {
+                self.reserved = self.reserved.or(Some(serial));
+            }
             at = at.saturating_add(n);
             let start = body;
             body = body.saturating_add(len);
@@ -133,6 +148,14 @@ impl Fields {
     #[must_use]
     pub fn body_end(&self) -> u32 {
         self.body_end
+    }
+
+    /// The first reserved serial type of the record. SQLite reads such values as NULL; bytes that are searched for records
+    /// are none when they hold one.
+    #[must_use]
+    #[inline]
+    pub fn reserved(&self) -> Option<u64> {
+        self.reserved
     }
 
     /// Value `i`, `None` past the last: the caller knows the column's DEFAULT.
@@ -189,7 +212,7 @@ pub fn put_body(out: &mut Vec<u8>, value: Value<'_>) {
     match value {
         Value::Null => {}
         Value::Int(n) => {
-            let len = narrow(serial_len(serial_type(value)).unwrap_or(0));
+            let len = narrow(serial_len(serial_type(value)));
             let bytes = n.to_be_bytes();
             out.extend_from_slice(bytes.get(8_usize.saturating_sub(len)..).unwrap_or_default());
         }
@@ -210,12 +233,13 @@ pub fn header_len(types: usize) -> usize {
     if varint_len(wide(total)) > len { total.saturating_add(1) } else { total }
 }
 
-/// Appends a record made of the first `take` fields of another, their bytes copied as they are.
+/// Appends a record made of fields of another, their bytes copied as they are. Reserved serial types become NULL.
 pub fn copy_fields(out: &mut Vec<u8>, payload: &[u8], fields: &[Field]) {
-    let types: usize = fields.iter().fold(0_usize, |n, f| n.saturating_add(varint_len(f.serial)));
+    let serial = |f: &Field| if is_reserved(f.serial) { 0 } else { f.serial };
+    let types: usize = fields.iter().fold(0_usize, |n, f| n.saturating_add(varint_len(serial(f))));
     put_varint(out, wide(header_len(types)));
     for f in fields {
-        put_varint(out, f.serial);
+        put_varint(out, serial(f));
     }
     for f in fields {
         let start = crate::ids::idx(f.start);
@@ -252,12 +276,25 @@ mod tests {
     }
 
     #[test]
+    fn reserved_types_read_as_null_and_are_written_as_null() {
+        let (mut f, record) = (Fields::new(), [4, 10, 1, 11, 5]);
+        f.read(&record, 5).unwrap();
+        assert_eq!(f.reserved(), Some(10));
+        assert_eq!(f.values(&record).collect::<Vec<_>>(), [Value::Null, Value::Int(5), Value::Null]);
+        let mut out = Vec::new();
+        copy_fields(&mut out, &record, f.as_slice());
+        assert_eq!(out, [4, 0, 1, 0, 5]);
+        f.read(&out, 5).unwrap();
+        assert_eq!(f.reserved(), None);
+    }
+
+    #[test]
     fn declared_sizes_must_add_up() {
         let mut f = Fields::new();
-        assert_eq!(f.read(&[3, 10, 1, 5], 4).unwrap_err().code, Code::SerialTypeReserved);
         assert_eq!(f.read(&[2, 6, 1], 3).unwrap_err().code, Code::BodyShort);
         assert_eq!(f.read(&[9, 1], 2).unwrap_err().code, Code::HeaderSizeBad);
         assert_eq!(f.read(&[], 0).unwrap_err().code, Code::HeaderSizeBad);
+        assert_eq!(f.read(&[1], 1).unwrap_err().code, Code::HeaderSizeBad);
         assert_eq!(f.read(&[2, 0x81], 2).unwrap_err().code, Code::VarintCut);
     }
 }

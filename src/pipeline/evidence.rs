@@ -123,7 +123,7 @@ impl<'a> Viewed<'a> {
                 field: d.field.to_owned(),
                 value: d.value.clone(),
                 evidence: d.evidence.clone(),
-                overruled: !d.evidence.starts_with("the header"),
+                overruled: d.overrules,
             })
             .collect();
         report.snapshot = match (self.view.upto, self.view.rolled_back) {

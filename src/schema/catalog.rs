@@ -51,6 +51,17 @@ impl ObjectKind {
     pub fn has_tree(self) -> bool {
         matches!(self, ObjectKind::Table | ObjectKind::Index)
     }
+
+    /// What `type` of its schema row says; SQLite refuses a schema where it says something else.
+    #[must_use]
+    pub fn word(self) -> &'static [u8] {
+        match self {
+            ObjectKind::Table | ObjectKind::Virtual => b"table",
+            ObjectKind::Index => b"index",
+            ObjectKind::View => b"view",
+            ObjectKind::Trigger => b"trigger",
+        }
+    }
 }
 
 /// An object of the schema.
@@ -186,7 +197,8 @@ impl Catalog {
 
     /// Reads the rows of a schema.
     ///
-    /// Passes: names and text of each row; the table of each index and trigger; families; layouts; dependencies.
+    /// Passes: names and text of each row; automatic indexes without a row; the table of each index and trigger; families;
+    /// layouts; dependencies.
     pub fn with_options(rows: Vec<SchemaRow>, options: CatalogOptions, findings: &mut Findings) -> Catalog {
         let mut catalog = Catalog { objects: vec![schema_object()], names: BTreeMap::new() };
         let mut triggers: BTreeMap<Vec<u8>, ObjectId> = BTreeMap::new();
@@ -196,6 +208,7 @@ impl Catalog {
             let names = if object.kind == ObjectKind::Trigger { &mut triggers } else { &mut catalog.names };
             catalog.objects.push(claim_name(names, object, findings));
         }
+        catalog.add_missing_autoindexes(findings);
         catalog.assign_tables(findings);
         families::assign(&mut catalog.objects, &catalog.names, findings);
         catalog.lay_out(options, findings);
@@ -237,6 +250,32 @@ impl Catalog {
     /// The objects whose b-tree begins at a page.
     pub fn at_root(&self, root: PageNo) -> impl Iterator<Item = &Object> {
         self.objects.iter().filter(move |o| o.root == Some(RootPage(root)))
+    }
+
+    /// Automatic indexes that a constraint makes and the schema has no row for. SQLite cannot work with such a table, so each
+    /// stands behind the rows that were read, without a root.
+    fn add_missing_autoindexes(&mut self, findings: &mut Findings) {
+        let mut missing = Vec::new();
+        let mut rowid = self.objects.iter().filter_map(|o| Some(o.row.as_ref()?.rowid)).max().unwrap_or(0);
+        for object in self.objects.iter().filter(|o| o.problem.is_none() && o.excluded.is_none() && o.id != ObjectId::SCHEMA) {
+            let (Some(table), Some(row)) = (object.table_def(), &object.row) else { continue };
+            for key in table.unique.iter().filter(|k| !(table.without_rowid && k.primary)) {
+                let name = [b"sqlite_autoindex_", row.name.as_slice(), b"_", key.number.to_string().as_bytes()].concat();
+                if self.names.contains_key(&name.to_ascii_lowercase()) {
+                    continue;
+                }
+                rowid = rowid.saturating_add(1);
+                let kind = ObjectKind::Index.word().to_vec();
+                missing.push(SchemaRow { rowid, kind, name, table: row.name.clone(), root: None, sql: None, site: row.site });
+            }
+        }
+        for row in missing {
+            let Ok(number) = u32::try_from(self.objects.len()) else { break };
+            let mut quiet = Findings::new(0);
+            let object = claim_name(&mut self.names, read_row(ObjectId(number), row, &mut quiet), findings);
+            findings.add_with(Defect::new(Code::AutoindexMissing, 0, 0, 0), site(&object), object.name.text());
+            self.objects.push(object);
+        }
     }
 
     fn assign_tables(&mut self, findings: &mut Findings) {

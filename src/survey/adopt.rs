@@ -249,7 +249,7 @@ pub(super) fn shape_of_page(survey: &Survey<'_>, reader: &Reader, no: PageNo) ->
         let Ok(cell) = cell else { continue };
         seen = seen.saturating_add(1);
         let Ok(payload) = payloads.read(&survey.pages, &cell) else { continue };
-        if fields.read(payload, cell.payload_len).is_err() {
+        if fields.read(payload, cell.payload_len).is_err() || fields.reserved().is_some() {
             continue;
         }
         let (fits, whole) = match reader {

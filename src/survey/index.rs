@@ -125,10 +125,18 @@ fn scan_run(
             log.add(d, here);
             return Ok(());
         }
+        if let Some(serial) = fields.reserved() {
+            log.add(Defect::new(Code::SerialTypeReserved, 0, serial, 0), here);
+        }
         if fields.len() != plan.columns.len() {
             scan.broken = scan.broken.saturating_add(1);
             let code = if fields.len() < plan.columns.len() { Code::FewerKeyValues } else { Code::MoreValuesThanColumns };
             log.add(Defect::new(code, 0, wide(fields.len()), wide(plan.columns.len())), here);
+            return Ok(());
+        }
+        if u64::from(fields.body_end()) < at.cell.payload_len {
+            scan.broken = scan.broken.saturating_add(1);
+            log.add(Defect::new(Code::BodyLong, 0, at.cell.payload_len, u64::from(fields.body_end())), here);
             return Ok(());
         }
         scan.sum.add(fields.values(payload).fold(EntryHash::default(), EntryHash::add));

@@ -44,7 +44,8 @@ pub struct TableScan {
     pub rows: u64,
     /// Rows that can not, in key order.
     pub excluded: Vec<Excluded>,
-    /// Rows that are written in another form: surplus values cut, a generated value computed anew.
+    /// Rows that are written in another form: surplus values cut, a generated value computed anew, a reserved serial type
+    /// written as the NULL it reads as.
     pub rewritten: BTreeSet<(PageNo, u16)>,
     /// Whether the keys of all rows ascend.
     pub ordered: bool,
@@ -179,6 +180,14 @@ fn scan_run(
             return Ok(());
         }
         let too_long = u64::from(fields.body_end()) < at.cell.payload_len;
+        let reserved = fields.reserved();
+        if let Some(serial) = reserved {
+            log.add(Defect::new(Code::SerialTypeReserved, 0, serial, 0), here);
+            if too_long {
+                exclude(Code::SerialTypeReserved, serial);
+                return Ok(());
+            }
+        }
         if too_long {
             log.add(Defect::new(Code::BodyLong, 0, at.cell.payload_len, u64::from(fields.body_end())), here);
         }
@@ -220,7 +229,7 @@ fn scan_run(
             last.extend_from_slice(payload);
         }
         match verdict {
-            Verdict::Good if !too_long => scan.rows = scan.rows.saturating_add(1),
+            Verdict::Good if !too_long && reserved.is_none() => scan.rows = scan.rows.saturating_add(1),
             Verdict::Good | Verdict::Rewrite => {
                 scan.rows = scan.rows.saturating_add(1);
                 scan.rewritten.insert((at.page, at.no));

@@ -17,6 +17,7 @@ use crate::schema::{Collation, FtsPart};
 use crate::survey::Survey;
 use crate::survey::entry::EntrySum;
 
+use super::objects::refused;
 use super::table::hash_of;
 use super::{Copied, Target, Written, inconsistent};
 
@@ -57,7 +58,7 @@ pub(crate) fn shadows(survey: &Survey<'_>, index: &SearchIndex) -> Vec<Shadow> {
             let end = if matches!(part, FtsPart::Idx | FtsPart::Config) { " WITHOUT ROWID" } else { "" };
             let sql = format!("CREATE TABLE '{}'({columns}){end}", name.replace('\'', "''"));
             let object = index.parts.get(&part).copied();
-            let keeps_text = object.is_some_and(|id| has_shape(survey, id, part));
+            let keeps_text = object.is_some_and(|id| has_shape(survey, id, part) && !survey.catalog.get(id).is_some_and(refused));
             Shadow { part, object, name, sql, keeps_text, root: RootPage(crate::ids::PageNo::ONE), written: Written::default() }
         })
         .collect()

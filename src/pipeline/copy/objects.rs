@@ -7,7 +7,7 @@ use crate::ids::ObjectId;
 use crate::pipeline::search_index::{Fate, SearchIndex};
 use crate::schema::ddl::token::tokens;
 use crate::schema::ddl::{Definition, TableDef};
-use crate::schema::expr::Unknown;
+use crate::schema::expr::{Expr, Unknown};
 use crate::schema::{Catalog, Family, Object, ObjectKind};
 use crate::survey::{Content, Survey};
 
@@ -139,8 +139,9 @@ fn of_table(survey: &Survey<'_>, object: &Object) -> Disposition {
 }
 
 /// Whether SQLite refuses the schema for this row although its text parses: the names of the row and of the text differ,
-/// the text has a token that is none, or an expression names a column that is not there.
-fn refused(object: &Object) -> bool {
+/// the text has a token that is none, or an expression of a CHECK or a generated column has a subquery or names a column
+/// that is not there.
+pub(super) fn refused(object: &Object) -> bool {
     let (name, table) = match &object.definition {
         Definition::Table(t) => (&t.name, &t.name),
         Definition::Index(i) => (&i.name, &i.table),
@@ -154,7 +155,7 @@ fn refused(object: &Object) -> bool {
     let unresolved = object.table_def().is_some_and(|t| {
         let checks = t.checks.iter().map(|c| &c.expr);
         let generated = t.columns.iter().filter_map(|c| c.generated.as_ref()).map(|g| &g.expr);
-        checks.chain(generated).any(|e| matches!(e.unknown(), Some(Unknown::Column(_))))
+        checks.chain(generated).flat_map(Expr::unknowns).any(|u| matches!(u, Unknown::Column(_) | Unknown::Subquery))
     });
     differs || odd || unresolved
 }

@@ -24,20 +24,18 @@ pub(crate) fn write<W: Write + Seek>(
     let mut record = Vec::new();
     for object in survey.catalog.objects() {
         let Some(row) = &object.row else { continue };
-        let anew = match copied.dispositions.get(&object.id) {
-            Some(Disposition::Kept) => None,
-            Some(Disposition::Anew(sql)) => Some(sql.as_bytes()),
+        let shadow = copied.shadows.iter().find(|s| s.object == Some(object.id) && !s.keeps_text);
+        let anew = match (copied.dispositions.get(&object.id), shadow) {
+            (Some(Disposition::Kept), None) => None,
+            (Some(Disposition::Kept | Disposition::Anew(_)), Some(shadow)) => Some(shadow.sql.as_bytes()),
+            (Some(Disposition::Anew(sql)), None) => Some(sql.as_bytes()),
             _ => continue,
         };
         let text = |b: &[u8]| survey.encoding.from_utf8(b).into_owned();
         // A table under a new declaration belongs to itself by the name in it.
         let owner = if anew.is_some() { &row.name } else { &row.table };
-        let (kind, name, table, sql) = (text(&row.kind), text(&row.name), text(owner), anew.or(row.sql.as_deref()).map(text));
-        let shadow = copied.shadows.iter().find(|s| s.object == Some(object.id));
-        let sql = match shadow.filter(|s| !s.keeps_text) {
-            Some(shadow) => Some(text(shadow.sql.as_bytes())),
-            None => sql,
-        };
+        let kind = if row.kind.eq_ignore_ascii_case(object.kind.word()) { &row.kind } else { object.kind.word() };
+        let (kind, name, table, sql) = (text(kind), text(&row.name), text(owner), anew.or(row.sql.as_deref()).map(text));
         let root = roots.get(&object.id).map_or(0, |r| i64::from(r.0.get()));
         let values = [
             Value::Text(&kind),

@@ -61,9 +61,20 @@ pub fn parse(sql: &[u8]) -> Parsed {
     parse_as(sql, Hint::None)
 }
 
-/// As [`parse`], for text of which the kind of object is known.
+/// As [`parse`], for text of which the kind of object is known. SQLite reads up to the first NUL; only where that is no
+/// statement are the bytes behind it looked at, too.
 #[must_use]
 pub fn parse_as(sql: &[u8], hint: Hint) -> Parsed {
+    let Some(end) = sql.iter().position(|&b| b == 0) else { return parse_whole(sql, hint) };
+    let seen = parse_whole(sql.get(..end).unwrap_or(sql), hint);
+    if seen.problem.is_none() {
+        return seen;
+    }
+    let all = parse_whole(sql, hint);
+    Parsed { problem: all.problem.or(seen.problem), ..all }
+}
+
+fn parse_whole(sql: &[u8], hint: Hint) -> Parsed {
     let kept = sql.get(..MAX_TEXT).unwrap_or(sql);
     let tokens = damaged::all(kept);
     let refused = if kept.len() < sql.len() { Err("the text is longer than 16 MB".to_owned()) } else { guard(&tokens) };

@@ -371,15 +371,17 @@ impl Expr {
     /// The first thing in it that cannot be evaluated here, if there is one.
     #[must_use]
     pub fn unknown(&self) -> Option<Unknown> {
-        let mut found = None;
-        self.walk(&mut |e| {
-            if found.is_none() {
-                found = match e {
-                    Expr::Unknown(u) => Some(u.clone()),
-                    Expr::Name(n) => Some(Unknown::Column(n.name.clone())),
-                    _ => None,
-                };
-            }
+        self.unknowns().into_iter().next()
+    }
+
+    /// Everything in it that cannot be evaluated here, in the order of the text.
+    #[must_use]
+    pub fn unknowns(&self) -> Vec<Unknown> {
+        let mut found = Vec::new();
+        self.walk(&mut |e| match e {
+            Expr::Unknown(u) => found.push(u.clone()),
+            Expr::Name(n) => found.push(Unknown::Column(n.name.clone())),
+            _ => {}
         });
         found
     }
