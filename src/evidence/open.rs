@@ -39,13 +39,15 @@ pub struct OpenOptions {
     pub hash: bool,
     /// Bytes of a private snapshot kept in memory; larger ones go to a temporary file.
     pub memory: usize,
+    /// The file was made by this process and nobody else knows it: it is mapped although it is open for writing.
+    pub own: bool,
     /// Folder of that temporary file; the system's own when empty. Never the folder of the input unless given here.
     pub temp_dir: Option<PathBuf>,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        OpenOptions { no_mmap: false, hash: true, memory: 64 << 20, temp_dir: None }
+        OpenOptions { no_mmap: false, hash: true, memory: 64 << 20, own: false, temp_dir: None }
     }
 }
 
@@ -237,7 +239,7 @@ impl InputFile {
     fn positioned(path: &Path, file: &Arc<File>, len: u64, regular: bool, ctx: &Ctx, options: &OpenOptions) -> Result<InputFile> {
         let unstable = |what: String| Error::Unstable { path: path.to_path_buf(), what };
         let before = Stamp::take(file, len).map_err(|e| Error::io(path, "read", e))?;
-        let mappable = regular && !options.no_mmap && len > 0 && !reading::open_for_writing(file);
+        let mappable = regular && !options.no_mmap && len > 0 && (options.own || !reading::open_for_writing(file));
         let mut crc = crc32fast::Hasher::new();
         let mut copy = if mappable { None } else { Some(Copy::new(len, options)) };
         ctx.progress.phase("reading", len);

@@ -90,7 +90,7 @@ impl Encoding {
             rest.is_empty() && char::decode_utf16(pairs.iter().map(|&p| f(p))).all(|c| c.is_ok())
         };
         match self {
-            Encoding::Utf8 => std::str::from_utf8(stored).is_ok(),
+            Encoding::Utf8 => simdutf8::basic::from_utf8(stored).is_ok(),
             Encoding::Utf16Le => units(u16::from_le_bytes),
             Encoding::Utf16Be => units(u16::from_be_bytes),
         }

@@ -111,6 +111,7 @@ fn settings(survey: &Survey<'_>, options: &Options) -> Result<Settings> {
 fn reopen(path: &Path, folder: &Path, options: &Options, ctx: &Ctx) -> Result<InputFile> {
     let mut open = OpenOptions::new();
     open.hash = !options.no_hash;
+    open.own = true;
     open.temp_dir = Some(folder.to_path_buf());
     InputFile::open(path, ctx, &open)
 }
