@@ -48,6 +48,12 @@ impl KeyOrder {
         Some(KeyOrder { columns: columns.collect::<Option<_>>()?, encoding })
     }
 
+    /// All columns BINARY and ascending.
+    #[must_use]
+    pub fn binary(encoding: Encoding) -> KeyOrder {
+        KeyOrder { columns: Vec::new(), encoding }
+    }
+
     /// Appends the keys of these values, the first in column 0.
     pub fn encode<'v>(&self, out: &mut Vec<u8>, values: impl IntoIterator<Item = Value<'v>>) {
         for (column, value) in values.into_iter().enumerate() {

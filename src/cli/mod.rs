@@ -3,6 +3,7 @@
 mod check;
 mod completions;
 mod corpus;
+mod diff;
 mod explain;
 mod io;
 mod map;
@@ -30,6 +31,7 @@ Examples:
   rootpage check state.db                      what is damaged, and what it means
   rootpage recover state.db -o state.clean.db  a clean copy, and a report of every loss
   rootpage rows state.db messages              the rows of a table as JSON lines
+  rootpage diff state.db state.clean.db        how two databases differ, row by row
   rootpage explain P001                        what a finding means
 
 Exit codes:
@@ -37,6 +39,7 @@ Exit codes:
            2 data is damaged, 3 not a database
   recover  0 nothing was wrong, 1 damage but every row is in the copy,
            2 rows were lost, hidden or set aside (a copy is written), 3 no copy
+  diff     0 equal, 1 different
   all      64 wrong arguments, 74 a path cannot be read or written,
            75 the input changed while it was read, 130 cancelled";
 
@@ -58,6 +61,7 @@ enum Verb {
     Rows(rows::Args),
     Map(map::Args),
     Page(page::Args),
+    Diff(diff::Args),
     Explain(explain::Args),
     #[command(subcommand)]
     Corpus(corpus::Args),
@@ -83,6 +87,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Rows(args) => args.run(),
         Verb::Map(args) => args.run(),
         Verb::Page(args) => args.run(),
+        Verb::Diff(args) => args.run(),
         Verb::Explain(args) => args.run(),
         Verb::Corpus(args) => args.run(),
         Verb::Completions(args) => args.run(Cli::command()),

@@ -3,6 +3,7 @@
 mod copy;
 pub mod corpus;
 mod describe;
+mod diff;
 mod evidence;
 mod ledger;
 mod nameless;
@@ -20,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::ids::PageNo;
 use crate::pipeline::evidence::Viewed;
 use crate::report::Report;
+use crate::report::diff::{Diff, DiffSide};
 use crate::report::export::RowSink;
 use crate::report::model::Verb;
 use crate::report::page::PageView;
@@ -151,6 +153,32 @@ pub fn rows(inputs: &Inputs, options: &Options, table: Option<&str>, sink: &mut 
     rows::stream(&survey, table, options.keep_violations, sink, ctx)?;
     viewed.recheck(options, ctx)?;
     reported(Verb::Rows, &viewed, &survey, ctx)
+}
+
+/// How two databases differ, row by row. `tables` names those to compare (none: all but the inner tables of search
+/// indexes); at most `limit` rows a table are listed, all are counted. With `by_primary_key` rows are paired by the primary
+/// key that their table declares, also where it has rowids.
+///
+/// # Errors
+/// What the tool cannot do, and a table that neither has.
+pub fn diff(a: &Inputs, b: &Inputs, options: &Options, tables: &[String], by_primary_key: bool, limit: u64, ctx: &Ctx) -> Result<Diff> {
+    let (evidence_a, evidence_b) = (evidence::open(a, options, None, ctx)?, evidence::open(b, options, None, ctx)?);
+    let (viewed_a, viewed_b) = (Viewed::new(&evidence_a, &a.db, ctx)?, Viewed::new(&evidence_b, &b.db, ctx)?);
+    let (survey_a, survey_b) = (viewed_a.survey(a, ctx)?, viewed_b.survey(b, ctx)?);
+    let wanted = diff::Wanted { tables, by_primary_key, limit, keep_violations: options.keep_violations };
+    let found = diff::compare(&survey_a, &survey_b, &wanted, ctx)?;
+    viewed_a.recheck(options, ctx)?;
+    viewed_b.recheck(options, ctx)?;
+    let side = |viewed: &Viewed<'_>, survey: &Survey<'_>| {
+        let report = reported(Verb::Rows, viewed, survey, ctx)?;
+        Ok::<_, Error>(DiffSide { inputs: report.inputs, snapshot: report.snapshot, verdict: report.verdict })
+    };
+    let mut diff = Diff { a: side(&viewed_a, &survey_a)?, b: side(&viewed_b, &survey_b)?, ..found };
+    diff.seal();
+    if options.redact {
+        diff.redact();
+    }
+    Ok(diff)
 }
 
 /// One page explained.

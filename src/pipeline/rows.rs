@@ -2,7 +2,7 @@
 
 use crate::ctx::Ctx;
 use crate::error::{Error, Result};
-use crate::format::Fields;
+use crate::format::{Fields, Value};
 use crate::ids::{ObjectId, wide};
 use crate::recover::Selection;
 use crate::recover::live::rows;
@@ -32,22 +32,14 @@ pub(super) fn stream(survey: &Survey<'_>, table: Option<&str>, keep: bool, sink:
         any = true;
         sink.begin_table(&info(survey, object, plan))?;
         let selection = Selection::of(scan, keep);
-        let computer = Computer::new(plan);
         let mut fields = Fields::new();
+        let mut computed = Vec::new();
         rows(&survey.pages, &t.tree.slots, plan, &selection, ctx, |row| {
             if fields.read(row.record, wide(row.record.len())).is_err() {
                 return Ok(());
             }
             let r = Row { rowid: row.rowid, payload: row.record, fields: &fields };
-            let computed: Vec<Option<Constant>> =
-                (0..plan.columns.len()).map(|i| if plan.stored_value(&r, i).is_none() { computer.read(&r, i) } else { None }).collect();
-            let null = Constant::Null;
-            let values: Vec<_> = computed
-                .iter()
-                .enumerate()
-                .map(|(i, c)| plan.stored_value(&r, i).unwrap_or_else(|| c.as_ref().unwrap_or(&null).value()))
-                .collect();
-            sink.row(&RowView { rowid: row.rowid, values: &values })
+            sink.row(&RowView { rowid: row.rowid, values: &values(plan, &r, &mut computed) })
         })?;
         sink.end_table()?;
     }
@@ -59,6 +51,16 @@ pub(super) fn stream(survey: &Survey<'_>, table: Option<&str>, keep: bool, sink:
         }
         _ => Ok(()),
     }
+}
+
+/// The values of a row as a query gives them, one for each column. `computed` holds those that are not stored.
+pub(super) fn values<'v>(plan: &'v TablePlan, row: &Row<'v>, computed: &'v mut Vec<Constant>) -> Vec<Value<'v>> {
+    let computer = Computer::new(plan);
+    let columns = plan.columns.len();
+    computed.clear();
+    computed.extend((0..columns).filter(|i| plan.stored_value(row, *i).is_none()).map(|i| computer.read(row, i).unwrap_or_default()));
+    let mut computed = computed.iter();
+    (0..columns).map(|i| plan.stored_value(row, i).unwrap_or_else(|| computed.next().map_or(Value::Null, Constant::value))).collect()
 }
 
 fn info(survey: &Survey<'_>, object: &crate::schema::Object, plan: &TablePlan) -> TableInfo {

@@ -8,14 +8,13 @@ use std::collections::BTreeMap;
 
 use crate::ctx::Ctx;
 use crate::error::Result;
-use crate::finding::{Code, Findings, Site};
+use crate::finding::Code;
 use crate::format::record::{copy_fields, encode_record};
-use crate::format::{Cell, Fields, Value};
+use crate::format::{Cell, Fields, Page, Value};
 use crate::ids::PageNo;
 use crate::survey::compute::Computer;
 use crate::survey::plan::{Constant, Row, TablePlan};
 use crate::survey::{TableScan, table::Excluded};
-use crate::tree::cells::visit;
 use crate::tree::payload::PayloadReader;
 use crate::tree::{Pages, Slot};
 
@@ -137,6 +136,55 @@ fn rewrite(plan: &TablePlan, row: &Row<'_>, out: &mut Vec<u8>) {
     encode_record(out, values.iter().copied());
 }
 
+/// The rows of a table that are written, in the order of the tree, one at a time: for who reads two tables side by side.
+#[derive(Debug)]
+pub struct Rows<'p, 'a> {
+    slots: std::slice::Iter<'p, Slot>,
+    leaf: Option<(PageNo, Page<'a>)>,
+    next: u16,
+    reader: RowReader<'p, 'a>,
+}
+
+impl<'p, 'a> Rows<'p, 'a> {
+    /// The rows of these slots.
+    #[must_use]
+    pub fn new(pages: &'p Pages<'a>, slots: &'p [Slot], plan: &'p TablePlan, selection: &'p Selection) -> Rows<'p, 'a> {
+        Rows { slots: slots.iter(), leaf: None, next: 0, reader: RowReader::new(pages, plan, selection) }
+    }
+
+    /// Hands the next row to `f`; `None` when there is none left.
+    ///
+    /// # Errors
+    /// Cancellation.
+    #[inline]
+    pub fn next<R>(&mut self, ctx: &Ctx, mut f: impl FnMut(LiveRow<'_>) -> R) -> Result<Option<R>> {
+        let pages = self.reader.pages;
+        loop {
+            while let Some((no, page)) = self.leaf.filter(|(_, page)| self.next < page.pointer_count()) {
+                let i = self.next;
+                self.next = i.saturating_add(1);
+                let Ok(cell) = page.cell(i, &pages.split) else { continue };
+                if let Some(row) = self.reader.row(no, i, &cell) {
+                    return Ok(Some(f(row)));
+                }
+            }
+            ctx.check()?;
+            (self.leaf, self.next) = (None, 0);
+            match self.slots.next() {
+                None => return Ok(None),
+                Some(Slot::Hole { .. }) => {}
+                Some(Slot::Leaf { page: no, .. }) => self.leaf = pages.leaf(*no).ok().map(|page| (*no, page)),
+                Some(Slot::Entry { page: no, cell: i }) => {
+                    let cell = pages.page(*no).and_then(|p| p.cell(*i, &pages.split));
+                    if let Some(row) = cell.ok().and_then(|cell| self.reader.row(*no, *i, &cell)) {
+                        return Ok(Some(f(row)));
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Every row of a table that is written, in the order of the tree.
 ///
 /// # Errors
@@ -149,10 +197,9 @@ pub fn rows(
     ctx: &Ctx,
     mut f: impl FnMut(LiveRow<'_>) -> Result<()>,
 ) -> Result<()> {
-    let mut reader = RowReader::new(pages, plan, selection);
-    visit(pages, slots, Site::default(), false, &mut Findings::new(0), ctx, |_, at| match reader.row(at.page, at.no, &at.cell) {
-        Some(row) => f(row),
-        None => Ok(()),
-    })?;
+    let mut rows = Rows::new(pages, slots, plan, selection);
+    while let Some(done) = rows.next(ctx, &mut f)? {
+        done?;
+    }
     Ok(())
 }

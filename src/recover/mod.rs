@@ -3,5 +3,5 @@
 pub mod live;
 pub mod provenance;
 
-pub use live::{LiveRow, Selection, rows};
+pub use live::{LiveRow, Rows, Selection, rows};
 pub use provenance::{How, Trust};

@@ -15,6 +15,7 @@ mod literal;
 mod sql;
 
 pub use self::csv::Csv;
+pub(crate) use self::json_lines::Json;
 pub use self::json_lines::JsonLines;
 pub use self::literal::sql as sql_literal;
 pub use self::sql::Sql;

@@ -1,6 +1,7 @@
 //! L8: the report and the ledger, and how they are shown: text, HTML, JSON, row exports.
 
 pub mod collect;
+pub mod diff;
 pub mod export;
 pub mod html;
 pub mod human;
@@ -11,6 +12,7 @@ pub mod page_map;
 mod phrases;
 mod sentence;
 pub mod text;
+pub mod text_diff;
 pub mod text_page;
 
 pub use model::Report;

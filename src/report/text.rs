@@ -33,7 +33,7 @@ impl Default for Style {
 /// The report as text, with a line feed at the end of every line.
 #[must_use]
 pub fn render(report: &Report, style: &Style) -> String {
-    let mut page = Sheet { style, out: String::new() };
+    let mut page = Sheet::new(style);
     page.verdict(report);
     if let Some(recovery) = &report.recovery {
         page.recovery(report, recovery);
@@ -47,22 +47,39 @@ pub fn render(report: &Report, style: &Style) -> String {
         page.findings(report);
         page.summary(report);
     }
-    page.out
+    page.finish()
 }
 
-struct Sheet<'a> {
+/// Lines of a report under way.
+pub(super) struct Sheet<'a> {
     style: &'a Style,
     out: String,
 }
 
-impl Sheet<'_> {
-    fn line(&mut self, text: &str) {
+impl<'a> Sheet<'a> {
+    pub(super) fn new(style: &'a Style) -> Sheet<'a> {
+        Sheet { style, out: String::new() }
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.out
+    }
+
+    /// A sentence in a colour.
+    pub(super) fn coloured(&mut self, text: &str, sgr: &str) {
+        for line in wrap(text, self.style.width.max(20)) {
+            let line = self.paint(&line, sgr);
+            self.line(&line);
+        }
+    }
+
+    pub(super) fn line(&mut self, text: &str) {
         self.out.push_str(text.trim_end());
         self.out.push('\n');
     }
 
     /// A paragraph behind `lead`, its further lines indented by `indent`.
-    fn paragraph(&mut self, lead: &str, indent: usize, text: &str) {
+    pub(super) fn paragraph(&mut self, lead: &str, indent: usize, text: &str) {
         let width = self.style.width.max(indent + 20);
         let first = lead.chars().count();
         let pad = " ".repeat(indent);
@@ -74,13 +91,35 @@ impl Sheet<'_> {
         }
     }
 
-    fn heading(&mut self, text: &str) {
+    /// Items behind `lead`, apart by commas. Lines break between items only: an item keeps every blank it has.
+    pub(super) fn items(&mut self, lead: &str, indent: usize, items: &[String]) {
+        let mut line = lead.to_owned();
+        let mut used = console::measure_text_width(lead);
+        for (i, item) in items.iter().enumerate() {
+            let comma = if i + 1 < items.len() { "," } else { "" };
+            let more = item.chars().count() + comma.len();
+            if i > 0 && used + 1 + more > self.style.width {
+                self.line(&line);
+                line = " ".repeat(indent);
+                used = indent;
+            } else if i > 0 {
+                line.push(' ');
+                used += 1;
+            }
+            line.push_str(item);
+            line.push_str(comma);
+            used += more;
+        }
+        self.line(&line);
+    }
+
+    pub(super) fn heading(&mut self, text: &str) {
         self.out.push('\n');
         let text = self.paint(text, "1");
         self.line(&text);
     }
 
-    fn paint(&self, text: &str, sgr: &str) -> String {
+    pub(super) fn paint(&self, text: &str, sgr: &str) -> String {
         if self.style.colour { format!("\u{1b}[{sgr}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
 
@@ -142,7 +181,7 @@ impl Sheet<'_> {
     }
 
     /// Columns: the first is text and gives way, all others are right-aligned numbers.
-    fn columns<const N: usize>(&mut self, rows: &[[String; N]]) {
+    pub(super) fn columns<const N: usize>(&mut self, rows: &[[String; N]]) {
         let mut widths = [0_usize; N];
         for row in rows {
             for (w, cell) in widths.iter_mut().zip(row) {

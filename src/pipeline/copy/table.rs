@@ -1,9 +1,10 @@
 //! A table into the copy: its rows in key order, each once.
 
 use std::io::{Seek, Write};
+use std::path::Path;
 
 use crate::build::key::KeyOrder;
-use crate::build::sort::Sorter;
+use crate::build::sort::{Sorted, Sorter};
 use crate::build::{DatabaseWriter, IndexTree, TableTree};
 use crate::bytes::{u16_at, u32_at};
 use crate::ctx::Ctx;
@@ -107,29 +108,44 @@ fn by_reference(
     selection: &Selection,
     target: &Target<'_>,
     ctx: &Ctx,
-) -> Result<crate::build::sort::Sorted> {
-    let mut sorter = Sorter::new(sort_memory(ctx), target.folder);
+) -> Result<Sorted> {
     let order = key_order(plan);
     let mut fields = Fields::new();
+    sorted_by(survey, plan, slots, selection, target.folder, ctx, |row, key| match (&order, row.rowid) {
+        (Some(order), None) if fields.read(row.record, wide(row.record.len())).is_ok() => {
+            order.encode(key, fields.values(row.record).take(plan.key.as_ref().map_or(0, |k| k.columns.len())));
+        }
+        (_, rowid) => key.extend_from_slice(&rowid_key(rowid.unwrap_or(0))),
+    })
+}
+
+/// All rows as (key, place), sorted by the key that `key_of` appends; equal keys in the order of the tree.
+pub(crate) fn sorted_by(
+    survey: &Survey<'_>,
+    plan: &TablePlan,
+    slots: &[Slot],
+    selection: &Selection,
+    folder: &Path,
+    ctx: &Ctx,
+    mut key_of: impl FnMut(&LiveRow<'_>, &mut Vec<u8>),
+) -> Result<Sorted> {
+    let mut sorter = Sorter::new(sort_memory(ctx), folder);
     let mut key = Vec::new();
     let mut place = Vec::new();
     rows(&survey.pages, slots, plan, selection, ctx, |row| {
         key.clear();
-        match (&order, row.rowid) {
-            (Some(order), None) if fields.read(row.record, wide(row.record.len())).is_ok() => {
-                order.encode(&mut key, fields.values(row.record).take(plan.key.as_ref().map_or(0, |k| k.columns.len())));
-            }
-            (_, rowid) => {
-                let biased = u64::from_ne_bytes(rowid.unwrap_or(0).to_ne_bytes()) ^ (1 << 63);
-                key.extend_from_slice(&biased.to_be_bytes());
-            }
-        }
+        key_of(&row, &mut key);
         place.clear();
         place.extend_from_slice(&row.page.get().to_be_bytes());
         place.extend_from_slice(&row.cell.to_be_bytes());
         sorter.push(&key, &place)
     })?;
     sorter.finish()
+}
+
+/// A rowid as bytes that order as the number.
+pub(crate) fn rowid_key(rowid: i64) -> [u8; 8] {
+    (u64::from_ne_bytes(rowid.to_ne_bytes()) ^ (1 << 63)).to_be_bytes()
 }
 
 /// The key of a WITHOUT ROWID table; `None` for a rowid table, or under an unknown collation.

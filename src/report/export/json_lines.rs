@@ -1,9 +1,11 @@
 //! One JSON object a row.
 
-use std::fmt::Write as _;
 use std::io::Write;
 
-use super::literal::{hex, real, write_error};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use super::literal::{hex, write_error};
 use super::{RowSink, RowView, TableInfo};
 use crate::error::Result;
 use crate::format::{Encoding, Value};
@@ -13,67 +15,74 @@ use crate::format::{Encoding, Value};
 pub struct JsonLines<W> {
     out: W,
     /// Everything before the rowid or the values: the same for all rows of a table.
-    head: String,
-    columns: Vec<String>,
+    head: Vec<u8>,
+    columns: Vec<Vec<u8>>,
     encoding: Encoding,
-    line: String,
+    line: Vec<u8>,
 }
 
 impl<W: Write> JsonLines<W> {
     /// A sink that writes to `out`.
     pub fn new(out: W) -> JsonLines<W> {
-        JsonLines { out, head: String::new(), columns: Vec::new(), encoding: Encoding::Utf8, line: String::new() }
+        JsonLines { out, head: Vec::new(), columns: Vec::new(), encoding: Encoding::Utf8, line: Vec::new() }
     }
 }
 
-fn string(out: &mut String, text: &str) {
-    // Serialising text to a string cannot fail.
-    out.push_str(&serde_json::to_string(text).unwrap_or_default());
-}
+/// A value as JSON has it: NULL, numbers and sound text as such, all else as an object that names its class.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Json<'v>(pub(crate) Value<'v>, pub(crate) Encoding);
 
-fn value(out: &mut String, value: Value<'_>, encoding: Encoding) {
-    match value {
-        Value::Null => out.push_str("null"),
-        Value::Int(n) => {
-            let _ = write!(out, "{n}");
-        }
-        Value::Real(r) if r.is_nan() => out.push_str(r#"{"real":"nan"}"#),
-        Value::Real(r) if r.is_infinite() => out.push_str(if r > 0.0 { r#"{"real":"inf"}"# } else { r#"{"real":"-inf"}"# }),
-        Value::Real(r) => real(out, r),
-        Value::Text(stored) => {
-            let utf8 = encoding.to_utf8(stored);
-            match std::str::from_utf8(&utf8) {
-                Ok(text) if encoding.is_valid(stored) => string(out, text),
-                _ => {
-                    out.push_str(r#"{"text":""#);
-                    hex(out, stored);
-                    out.push_str(match encoding {
-                        Encoding::Utf8 => r#""}"#,
-                        Encoding::Utf16Le => r#"","encoding":"utf-16le"}"#,
-                        Encoding::Utf16Be => r#"","encoding":"utf-16be"}"#,
-                    });
+impl Serialize for Json<'_> {
+    fn serialize<S: Serializer>(&self, out: S) -> std::result::Result<S::Ok, S::Error> {
+        let hexed = |bytes: &[u8]| {
+            let mut text = String::new();
+            hex(&mut text, bytes);
+            text
+        };
+        let object = |out: S, fields: &[(&str, &str)]| {
+            let mut map = out.serialize_map(Some(fields.len()))?;
+            for (key, value) in fields {
+                map.serialize_entry(key, value)?;
+            }
+            map.end()
+        };
+        match self.0 {
+            Value::Null => out.serialize_none(),
+            Value::Int(n) => out.serialize_i64(n),
+            Value::Real(r) if r.is_nan() => object(out, &[("real", "nan")]),
+            Value::Real(r) if r.is_infinite() => object(out, &[("real", if r > 0.0 { "inf" } else { "-inf" })]),
+            Value::Real(r) => out.serialize_f64(r),
+            Value::Text(stored) => {
+                let utf8 = self.1.to_utf8(stored);
+                match (std::str::from_utf8(&utf8), self.1) {
+                    (Ok(text), encoding) if encoding.is_valid(stored) => out.serialize_str(text),
+                    (_, Encoding::Utf8) => object(out, &[("text", &hexed(stored))]),
+                    (_, Encoding::Utf16Le) => object(out, &[("text", &hexed(stored)), ("encoding", "utf-16le")]),
+                    (_, Encoding::Utf16Be) => object(out, &[("text", &hexed(stored)), ("encoding", "utf-16be")]),
                 }
             }
-        }
-        Value::Blob(bytes) => {
-            out.push_str(r#"{"blob":""#);
-            hex(out, bytes);
-            out.push_str(r#""}"#);
+            Value::Blob(bytes) => object(out, &[("blob", &hexed(bytes))]),
         }
     }
+}
+
+/// Appends something that always has a JSON form.
+fn put(out: &mut Vec<u8>, what: &impl Serialize) {
+    // Plain values into memory: serialising them cannot fail.
+    let _ = serde_json::to_writer(out, what);
 }
 
 impl<W: Write> RowSink for JsonLines<W> {
     fn begin_table(&mut self, table: &TableInfo) -> Result<()> {
         self.head.clear();
-        self.head.push_str(r#"{"table":"#);
-        string(&mut self.head, &table.name);
+        self.head.extend_from_slice(br#"{"table":"#);
+        put(&mut self.head, &table.name);
         self.columns = table
             .columns
             .iter()
             .map(|c| {
-                let mut key = String::new();
-                string(&mut key, &c.name);
+                let mut key = Vec::new();
+                put(&mut key, &c.name);
                 key
             })
             .collect();
@@ -83,21 +92,22 @@ impl<W: Write> RowSink for JsonLines<W> {
 
     fn row(&mut self, row: &RowView<'_>) -> Result<()> {
         self.line.clear();
-        self.line.push_str(&self.head);
+        self.line.extend_from_slice(&self.head);
         if let Some(rowid) = row.rowid {
-            let _ = write!(self.line, r#","rowid":{rowid}"#);
+            self.line.extend_from_slice(br#","rowid":"#);
+            put(&mut self.line, &rowid);
         }
-        self.line.push_str(r#","values":{"#);
+        self.line.extend_from_slice(br#","values":{"#);
         for (i, (key, v)) in self.columns.iter().zip(row.values).enumerate() {
             if i > 0 {
-                self.line.push(',');
+                self.line.push(b',');
             }
-            self.line.push_str(key);
-            self.line.push(':');
-            value(&mut self.line, *v, self.encoding);
+            self.line.extend_from_slice(key);
+            self.line.push(b':');
+            put(&mut self.line, &Json(*v, self.encoding));
         }
-        self.line.push_str("}}\n");
-        self.out.write_all(self.line.as_bytes()).map_err(write_error)
+        self.line.extend_from_slice(b"}}\n");
+        self.out.write_all(&self.line).map_err(write_error)
     }
 
     fn end_table(&mut self) -> Result<()> {
