@@ -153,3 +153,39 @@ fn several_paths_give_the_highest_code_and_all_answers() {
     let one = rootpage(&["check", &db("healthy-shop"), "/nonexistent/x"]);
     assert_eq!(one.status.code(), Some(74));
 }
+
+#[test]
+fn a_second_recovery_says_what_it_moved_and_how_to_run_again() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let db = corpus.join("leaf-zero").join("db.sqlite");
+    let args = ["recover", db.to_str().unwrap(), "-o", &path("it's out"), "--no-wal"];
+    assert_eq!(rootpage(&args).status.code(), Some(2));
+    for stale in ["it's out-wal", "it's out.salvage.db", "it's out.finish.sql"] {
+        std::fs::write(path(stale), stale).unwrap();
+    }
+    assert_eq!(rootpage(&args).status.code(), Some(74), "something is in the way");
+    let out = rootpage(&[&args[..], &["--force"]].concat());
+    assert_eq!(out.status.code(), Some(2), "{}", told(&out));
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(path("it's out.report.json")).unwrap()).unwrap();
+    let html = std::fs::read_to_string(path("it's out.report.html")).unwrap();
+    // Lines are broken at the blanks of names, too.
+    let text = String::from_utf8(out.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    let moved = report["recovery"]["moved_aside"].as_array().unwrap();
+    assert_eq!(moved.len(), 6, "copy, its WAL, two reports, two outputs that this run does not have: {moved:?}");
+    for pair in moved {
+        let (from, to) = (pair[0].as_str().unwrap(), pair[1].as_str().unwrap());
+        assert!(std::fs::exists(to).unwrap(), "{to}");
+        let file = |path: &str| path.rsplit('/').next().unwrap().to_owned();
+        assert!(html.contains(&file(to).replace('\'', "&#39;")) && text.contains(&file(to)), "{to}");
+        let replaced = ["it's out", "it's out.report.json", "it's out.report.html"].contains(&file(from).as_str());
+        assert_eq!(std::fs::exists(from).unwrap(), replaced, "{from}");
+    }
+    // The command in the report does the same again, in a real shell.
+    let command = report["command"].as_str().unwrap();
+    let bin = Path::new(env!("CARGO_BIN_EXE_rootpage")).parent().unwrap().to_str().unwrap().to_owned();
+    let again = Command::new("bash").arg("-c").arg(format!("PATH='{bin}':$PATH; {command}")).output().unwrap();
+    assert_eq!(again.status.code(), Some(2), "{command}: {}", told(&again));
+    assert!(std::fs::exists(path("it's out.moved-aside-2")).unwrap());
+}

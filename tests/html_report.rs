@@ -39,7 +39,7 @@ fn drive(report: &Report, script: &str) -> Option<String> {
     let driver = format!(
         "<pre id=result></pre><script>try{{document.getElementById('result').textContent='OK '+(()=>{{{script}}})()}}catch(e){{document.getElementById('result').textContent='FAILED '+e.stack}}</script></body>"
     );
-    let text = html::report(report, "").unwrap().replacen("</body>", &driver, 1);
+    let text = html::render(report).unwrap().replacen("</body>", &driver, 1);
     std::fs::write(&page, text).unwrap();
     let dom = run(&browser, dir.path(), &page, &["--window-size=1000,800", "--dump-dom"]);
     let result = dom.split("<pre id=\"result\">").nth(1).unwrap_or_else(|| panic!("no result in {dom}"));
@@ -48,23 +48,23 @@ fn drive(report: &Report, script: &str) -> Option<String> {
 
 #[test]
 fn a_million_pages_stay_under_two_megabytes() {
-    let text = html::report(&samples::damaged(1_000_000), "").unwrap();
+    let text = html::render(&samples::damaged(1_000_000)).unwrap();
     assert!(text.len() < 2 << 20, "{} bytes", text.len());
-    let small = html::report(&samples::damaged(100), "").unwrap();
+    let small = html::render(&samples::damaged(100)).unwrap();
     assert!(small.len() < 40 << 10, "{} bytes", small.len());
 }
 
 #[test]
 fn nothing_hostile_and_nothing_foreign_is_in_the_page() {
     for report in [samples::recovered(), samples::damaged(100), samples::healthy(), samples::nothing_recoverable()] {
-        let text = html::report(&report, "").unwrap();
+        let text = html::render(&report).unwrap();
         assert_eq!(text.matches("<script").count(), text.matches("</script").count());
         assert!(text.matches("<script").count() <= 2, "a name became markup");
         assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'));
         for foreign in ["http:", "https:", "src=", "url(", "@import", "fetch(", "XMLHttp"] {
             assert!(!text.contains(foreign), "{foreign}");
         }
-        assert_eq!(text, html::report(&report, "").unwrap());
+        assert_eq!(text, html::render(&report).unwrap());
     }
 }
 
@@ -139,7 +139,7 @@ fn shots() {
         ("healthy", samples::healthy()),
     ] {
         let page = to.join(format!("{name}.html"));
-        std::fs::write(&page, html::report(&report, "").unwrap()).unwrap();
+        std::fs::write(&page, html::render(&report).unwrap()).unwrap();
         for (mode, args) in [
             ("light", vec!["--window-size=1000,2200"]),
             ("dark", vec!["--window-size=1000,2200", "--blink-settings=preferredColorScheme=0"]),

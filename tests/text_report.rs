@@ -39,7 +39,6 @@ fn style(width: usize, colour: bool) -> Style {
     let mut style = Style::default();
     style.width = width;
     style.colour = colour;
-    style.again = "--no-wal".to_owned();
     style
 }
 

@@ -31,6 +31,7 @@ pub struct OutputFile {
     folder: PathBuf,
     force: bool,
     permissions: Option<Permissions>,
+    moves: Option<Vec<MovedAside>>,
 }
 
 impl OutputFile {
@@ -67,7 +68,7 @@ impl OutputFile {
             .suffix(".tmp")
             .tempfile_in(&folder)
             .map_err(|e| Error::io(&folder, "create a file in", e))?;
-        Ok(OutputFile { temp, out: out.to_path_buf(), folder, force, permissions: None })
+        Ok(OutputFile { temp, out: out.to_path_buf(), folder, force, permissions: None, moves: None })
     }
 
     /// The file to write to. It can be written, read back and sought; it is empty at first.
@@ -105,27 +106,41 @@ impl OutputFile {
         Ok(())
     }
 
+    /// What is in the way, and where [`OutputFile::commit`] will move it: `.moved-aside-N` with the first N that is free for
+    /// all of it. Asked once; what comes in the way later is an error.
+    ///
+    /// # Errors
+    /// `Exists` when something is in the way and may not be moved; I/O.
+    pub fn moves(&mut self) -> Result<&[MovedAside]> {
+        if self.moves.is_none() {
+            self.moves = Some(plan_moves(&self.out, self.force)?);
+        }
+        Ok(self.moves.as_deref().unwrap_or_default())
+    }
+
+    /// Moves aside what is in the way and puts nothing in its place: this run has no such output.
+    ///
+    /// # Errors
+    /// As [`OutputFile::commit`].
+    pub fn clear(mut self) -> Result<()> {
+        self.moves()?;
+        move_aside(&self.moves.unwrap_or_default())
+    }
+
     /// Syncs the file to the device, moves aside what is in the way if that was allowed, and puts the file in its place.
     /// It says what was moved; the names end in `.moved-aside-N` with the first N that is free for all of them.
     ///
     /// # Errors
     /// I/O; `Exists` when something came in the way since. Then nothing is left, and what was moved is moved back.
-    pub fn commit(self) -> Result<Vec<MovedAside>> {
-        let OutputFile { temp, out, folder, force, permissions } = self;
+    pub fn commit(mut self) -> Result<Vec<MovedAside>> {
+        self.moves()?;
+        let OutputFile { temp, out, folder, permissions, moves, .. } = self;
         if let Some(permissions) = permissions {
             temp.as_file().set_permissions(permissions).map_err(|e| Error::io(&out, "set the permissions of", e))?;
         }
         temp.as_file().sync_all().map_err(|e| Error::io(&out, "write", e))?;
-        let mut in_the_way = Vec::new();
-        for name in names(&out) {
-            if present(&name)?.is_some() {
-                if !force {
-                    return Err(Error::Exists { path: name });
-                }
-                in_the_way.push(name);
-            }
-        }
-        let moved = move_aside(in_the_way)?;
+        let moved = moves.unwrap_or_default();
+        move_aside(&moved)?;
         if let Err(e) = temp.persist_noclobber(&out) {
             move_back(&moved);
             return Err(match e.error.kind() {
@@ -175,32 +190,44 @@ fn is_same(a: &Path, b: &Path) -> bool {
     false
 }
 
-fn move_aside(names: Vec<PathBuf>) -> Result<Vec<MovedAside>> {
-    if names.is_empty() {
-        return Ok(Vec::new());
+fn plan_moves(out: &Path, force: bool) -> Result<Vec<MovedAside>> {
+    let mut in_the_way = Vec::new();
+    for name in names(out) {
+        if present(&name)?.is_some() {
+            if !force {
+                return Err(Error::Exists { path: name });
+            }
+            in_the_way.push(name);
+        }
     }
     let mut n = 1_u64;
-    let suffix = loop {
+    loop {
         let suffix = format!(".moved-aside-{n}");
+        let moves: Vec<MovedAside> =
+            in_the_way.iter().map(|from| MovedAside { from: from.clone(), to: with_suffix(from, &suffix) }).collect();
         let mut free = true;
-        for name in &names {
-            free &= present(&with_suffix(name, &suffix))?.is_none();
+        for m in &moves {
+            free &= present(&m.to)?.is_none();
         }
         if free {
-            break suffix;
+            return Ok(moves);
         }
         n = n.saturating_add(1);
-    };
-    let mut moved = Vec::new();
-    for from in names {
-        let to = with_suffix(&from, &suffix);
-        if let Err(e) = fs::rename(&from, &to) {
-            move_back(&moved);
-            return Err(Error::io(&from, "move aside", e));
-        }
-        moved.push(MovedAside { from, to });
     }
-    Ok(moved)
+}
+
+fn move_aside(moves: &[MovedAside]) -> Result<()> {
+    for (i, MovedAside { from, to }) in moves.iter().enumerate() {
+        let moved = match present(to)? {
+            Some(_) => Err(Error::Exists { path: to.clone() }),
+            None => fs::rename(from, to).map_err(|e| Error::io(from, "move aside", e)),
+        };
+        if let Err(e) = moved {
+            move_back(moves.get(..i).unwrap_or_default());
+            return Err(e);
+        }
+    }
+    Ok(())
 }
 
 /// Undoes [`move_aside`] as far as it goes; the error that led here is the one to report.

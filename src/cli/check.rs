@@ -68,7 +68,7 @@ impl Args {
         if self.json {
             emit(&report.to_json())?;
         } else {
-            let text = text::render(&report, &style(self.evidence.again()));
+            let text = text::render(&report, &style());
             emit(&if gap { format!("\n{text}") } else { text })?;
         }
         Ok(report.exit_code)

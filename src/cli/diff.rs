@@ -79,7 +79,7 @@ impl Args {
         };
         let (a, b) = (inputs(&self.a, Side::A), inputs(&self.b, Side::B));
         let diff = pipeline::diff(&a, &b, &self.running.options(), &self.tables, self.primary_key, self.limit, &ctx)?;
-        emit(&if self.json { diff.to_json() } else { text_diff::render(&diff, &style(String::new())) })?;
+        emit(&if self.json { diff.to_json() } else { text_diff::render(&diff, &style()) })?;
         Ok(diff.exit_code)
     }
 }

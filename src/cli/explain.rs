@@ -39,7 +39,7 @@ impl Args {
             return Err(Fail::Usage(format!("no finding has the code {text:?}; `rootpage explain --all` lists them")));
         };
         let p = code.problem();
-        let width = style(String::new()).width;
+        let width = style().width;
         let effect = match p.effect {
             Effect::Note => "Reading goes on as if all were right.",
             Effect::SkipItem => "This item is lost, its neighbours are not.",

@@ -102,11 +102,10 @@ pub(super) fn emit(text: &str) -> Result<(), Fail> {
 }
 
 /// The layout for what standard output is: the terminal's width and colours, or 80 columns and none.
-pub(super) fn style(again: String) -> Style {
+pub(super) fn style() -> Style {
     let terminal = io::stdout().is_terminal();
     let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
     let mut style = Style::default();
-    style.again = again;
     style.colour = terminal && !dumb && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse::<usize>().ok());
     let width = if terminal { indicatif_width().or(columns) } else { columns };

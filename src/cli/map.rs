@@ -49,7 +49,7 @@ impl Args {
             return Ok(report.exit_code);
         };
         let picture = out.extension().is_some_and(|e| e.eq_ignore_ascii_case("html") || e.eq_ignore_ascii_case("htm"));
-        let text = if picture { html::map(&report)? } else { page_map::to_text(&report) };
+        let text = if picture { html::render(&report)? } else { page_map::to_text(&report) };
         save(out, &text)?;
         Ok(report.exit_code)
     }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use rootpage::ctx::{Ctx, Limits, Silent};
 use rootpage::pipeline::{Inputs, Options, Snapshot, SuperJournal};
-use rootpage::report::human::shell;
 
 use super::io::{Bar, Fail, watch_signals};
 
@@ -98,42 +97,6 @@ impl Evidence {
     pub(super) fn names_files(&self) -> bool {
         !self.wal.is_empty() || self.journal.is_some() || self.shm.is_some()
     }
-
-    /// These options again, ready for a shell, so that the next command reads the same evidence.
-    pub(super) fn again(&self) -> String {
-        let mut words = Vec::new();
-        let mut path = |name: &str, value: &Path| words.push(format!("{name} {}", shell(&value.to_string_lossy())));
-        for wal in &self.wal {
-            path("--wal", wal);
-        }
-        if let Some(journal) = &self.journal {
-            path("--journal", journal);
-        }
-        if let Some(shm) = &self.shm {
-            path("--shm", shm);
-        }
-        if self.no_wal {
-            words.push("--no-wal".to_owned());
-        }
-        if self.no_journal {
-            words.push("--no-journal".to_owned());
-        }
-        match &self.at {
-            Some(Snapshot::Commit(n)) => words.push(format!("--at commit:{n}")),
-            Some(Snapshot::Frame(n)) => words.push(format!("--at frame:{n}")),
-            Some(Snapshot::Branch(name)) => words.push(shell(&format!("--at=branch:{name}"))),
-            _ => {}
-        }
-        if self.offset > 0 {
-            words.push(format!("--offset {}", self.offset));
-        }
-        match self.super_journal {
-            Some(Super::Present) => words.push("--super-journal present".to_owned()),
-            Some(Super::Absent) => words.push("--super-journal absent".to_owned()),
-            None => {}
-        }
-        words.join(" ")
-    }
 }
 
 impl Running {
@@ -196,17 +159,5 @@ mod tests {
         for bad in ["", "M", "12", "64X", "-1", "99999999999999999999G"] {
             assert!(memory(bad).is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn options_are_repeated_for_the_next_command() {
-        let evidence = Evidence {
-            wal: vec!["my wal".into()],
-            no_journal: true,
-            at: Some(Snapshot::Branch("a b".to_owned())),
-            offset: 512,
-            ..Evidence::default()
-        };
-        assert_eq!(evidence.again(), "--wal 'my wal' --no-journal '--at=branch:a b' --offset 512");
     }
 }

@@ -41,7 +41,7 @@ impl Args {
         };
         let ctx = self.running.ctx()?;
         let view = pipeline::page(&self.evidence.inputs(&self.db), &self.running.options(), page, &ctx)?;
-        emit(&if self.json { view.to_json() } else { text_page::render(&view, &style(String::new()), !self.no_hex) })?;
+        emit(&if self.json { view.to_json() } else { text_page::render(&view, &style(), !self.no_hex) })?;
         Ok(0)
     }
 }

@@ -71,7 +71,7 @@ impl Args {
             Err(Error::NotADatabase { what, .. }) if self.json => not_a_database(Verb::Recover, what),
             Err(error) => return Err(error.into()),
         };
-        emit(&if self.json { report.to_json() } else { text::render(&report, &style(self.evidence.again())) })?;
+        emit(&if self.json { report.to_json() } else { text::render(&report, &style()) })?;
         Ok(report.exit_code)
     }
 }

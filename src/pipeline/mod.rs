@@ -23,6 +23,7 @@ use crate::pipeline::evidence::Viewed;
 use crate::report::Report;
 use crate::report::diff::{Diff, DiffSide};
 use crate::report::export::RowSink;
+use crate::report::human::shell;
 use crate::report::model::Verb;
 use crate::report::page::PageView;
 use crate::survey::Survey;
@@ -55,6 +56,62 @@ pub struct Inputs {
 }
 
 impl Inputs {
+    /// The options that name this evidence, ready for a POSIX shell, so that the next command reads the same.
+    #[must_use]
+    pub fn again(&self) -> String {
+        let mut words = Vec::new();
+        let mut path = |name: &str, value: &Path| words.push(format!("{name} {}", shell(&value.to_string_lossy())));
+        for wal in &self.wal {
+            path("--wal", wal);
+        }
+        for (name, value) in [("--journal", &self.journal), ("--shm", &self.shm), ("--schema", &self.schema), ("--map", &self.map)] {
+            if let Some(value) = value {
+                path(name, value);
+            }
+        }
+        if self.no_wal {
+            words.push("--no-wal".to_owned());
+        }
+        if self.no_journal {
+            words.push("--no-journal".to_owned());
+        }
+        match &self.at {
+            Some(Snapshot::Commit(n)) => words.push(format!("--at commit:{n}")),
+            Some(Snapshot::Frame(n)) => words.push(format!("--at frame:{n}")),
+            Some(Snapshot::Branch(name)) => words.push(shell(&format!("--at=branch:{name}"))),
+            None => {}
+        }
+        if self.offset > 0 {
+            words.push(format!("--offset {}", self.offset));
+        }
+        match self.super_journal {
+            Some(SuperJournal::Present) => words.push("--super-journal present".to_owned()),
+            Some(SuperJournal::Absent) => words.push("--super-journal absent".to_owned()),
+            None => {}
+        }
+        words.join(" ")
+    }
+
+    /// The command that makes the report of a verb again. `recover` finds its outputs there, so it is told to move them.
+    fn command(&self, verb: Verb, options: &Options, out: Option<&Path>) -> String {
+        let mut words = vec!["rootpage".to_owned(), verb.word().to_owned(), shell(&self.db.to_string_lossy()), self.again()];
+        if let Some(out) = out {
+            words.push(format!("-o {} --force", shell(&out.to_string_lossy())));
+        }
+        for (name, is_set) in [
+            ("--keep-violations", options.keep_violations),
+            ("--keep-wal", options.keep_wal),
+            ("--redact", options.redact),
+            ("--no-mmap", options.no_mmap),
+        ] {
+            if is_set {
+                words.push(name.to_owned());
+            }
+        }
+        words.retain(|w| !w.is_empty());
+        words.join(" ")
+    }
+
     /// The evidence at a path, sidecars as they lie beside it.
     #[must_use]
     pub fn at_path(db: &Path) -> Inputs {
@@ -119,15 +176,16 @@ pub fn check(inputs: &Inputs, options: &Options, ctx: &Ctx) -> Result<Report> {
     let mut survey = viewed.survey(inputs, ctx)?;
     search_index::check(&mut survey, options.keep_violations, ctx)?;
     viewed.recheck(options, ctx)?;
-    let mut report = reported(Verb::Check, &viewed, &survey, ctx)?;
+    let mut report = reported(Verb::Check, inputs, options, &viewed, &survey, ctx)?;
     if options.redact {
         report.redact();
     }
     Ok(report)
 }
 
-fn reported(verb: Verb, viewed: &Viewed<'_>, survey: &Survey<'_>, ctx: &Ctx) -> Result<Report> {
+fn reported(verb: Verb, inputs: &Inputs, options: &Options, viewed: &Viewed<'_>, survey: &Survey<'_>, ctx: &Ctx) -> Result<Report> {
     let mut report = Report::new(verb);
+    (report.evidence_options, report.command) = (inputs.again(), inputs.command(verb, options, None));
     viewed.describe(survey, &mut report, ctx)?;
     describe::survey(survey, &mut report);
     report.seal();
@@ -152,7 +210,7 @@ pub fn rows(inputs: &Inputs, options: &Options, table: Option<&str>, sink: &mut 
     let survey = viewed.survey(inputs, ctx)?;
     rows::stream(&survey, table, options.keep_violations, sink, ctx)?;
     viewed.recheck(options, ctx)?;
-    reported(Verb::Rows, &viewed, &survey, ctx)
+    reported(Verb::Rows, inputs, options, &viewed, &survey, ctx)
 }
 
 /// How two databases differ, row by row. `tables` names those to compare (none: all but the inner tables of search
@@ -169,11 +227,11 @@ pub fn diff(a: &Inputs, b: &Inputs, options: &Options, tables: &[String], by_pri
     let found = diff::compare(&survey_a, &survey_b, &wanted, ctx)?;
     viewed_a.recheck(options, ctx)?;
     viewed_b.recheck(options, ctx)?;
-    let side = |viewed: &Viewed<'_>, survey: &Survey<'_>| {
-        let report = reported(Verb::Rows, viewed, survey, ctx)?;
+    let side = |inputs: &Inputs, viewed: &Viewed<'_>, survey: &Survey<'_>| {
+        let report = reported(Verb::Rows, inputs, options, viewed, survey, ctx)?;
         Ok::<_, Error>(DiffSide { inputs: report.inputs, snapshot: report.snapshot, verdict: report.verdict })
     };
-    let mut diff = Diff { a: side(&viewed_a, &survey_a)?, b: side(&viewed_b, &survey_b)?, ..found };
+    let mut diff = Diff { a: side(a, &viewed_a, &survey_a)?, b: side(b, &viewed_b, &survey_b)?, ..found };
     diff.seal();
     if options.redact {
         diff.redact();
@@ -203,7 +261,7 @@ pub fn map(inputs: &Inputs, options: &Options, ctx: &Ctx) -> Result<Report> {
     let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
     let survey = viewed.survey(inputs, ctx)?;
     viewed.recheck(options, ctx)?;
-    reported(Verb::Map, &viewed, &survey, ctx)
+    reported(Verb::Map, inputs, options, &viewed, &survey, ctx)
 }
 
 /// Deleted and old rows with provenance, written to a salvage database at `out`.
@@ -212,4 +270,26 @@ pub fn map(inputs: &Inputs, options: &Options, ctx: &Ctx) -> Result<Report> {
 /// What the tool cannot do.
 pub fn carve(_inputs: &Inputs, _options: &Options, _out: &Path, _ctx: &Ctx) -> Result<Report> {
     not_built()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_reads_the_same_evidence_again() {
+        let inputs = Inputs {
+            wal: vec!["my wal".into()],
+            no_journal: true,
+            at: Some(Snapshot::Branch("a b".to_owned())),
+            offset: 512,
+            map: Some("x.map".into()),
+            ..Inputs::at_path(Path::new("it's.db"))
+        };
+        let evidence = "--wal 'my wal' --map x.map --no-journal '--at=branch:a b' --offset 512";
+        assert_eq!(inputs.again(), evidence);
+        let options = Options { keep_wal: true, ..Options::default() };
+        let command = inputs.command(Verb::Recover, &options, Some(Path::new("out.db")));
+        assert_eq!(command, format!(r"rootpage recover 'it'\''s.db' {evidence} -o out.db --force --keep-wal"));
+    }
 }

@@ -28,7 +28,8 @@ pub(super) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> 
         .collect();
     let target = OutputFile::create(out, options.force, &named)?;
     let side = |ending: &str| OutputFile::create(&beside(out, ending), options.force, &named);
-    let (json, html) = (side(".report.json")?, side(".report.html")?);
+    let (mut json, mut html) = (side(".report.json")?, side(".report.html")?);
+    let (salvage_file, finish_file) = (side(".salvage.db")?, side(".finish.sql")?);
     let folder = target.folder().to_path_buf();
     let evidence = evidence::open(inputs, options, Some(&folder), ctx)?;
     let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
@@ -43,8 +44,8 @@ pub(super) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> 
     let read_back = copy::read_back::compare(copy_file.bytes(), &survey, &copied, options.keep_violations, ctx)?;
 
     let mut report = Report::new(Verb::Recover);
+    (report.evidence_options, report.command) = (inputs.again(), inputs.command(Verb::Recover, options, Some(out)));
     let nameless = nameless::find(&survey, ctx)?;
-    let salvage_file = side(".salvage.db")?;
     let salvaged = salvage::write(&survey, &copied, &nameless, &salvage_file, ctx)?;
     let finish = ledger::finish_sql(&survey, &copied);
     viewed.recheck(options, ctx)?;
@@ -58,19 +59,27 @@ pub(super) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> 
     };
     recovery.tables.extend(nameless.iter().map(nameless::Nameless::ledger));
     let mut outputs: Vec<(OutputRole, OutputFile)> = vec![(OutputRole::Copy, target)];
+    // What an earlier run left under these names must not pass for a part of this one.
+    let mut unused = Vec::new();
     if salvaged {
         outputs.push((OutputRole::Salvage, salvage_file));
+    } else {
+        unused.push(salvage_file);
     }
     if let Some(text) = finish {
-        let file = side(".finish.sql")?;
-        write_text(&file, &text)?;
-        outputs.push((OutputRole::FinishSql, file));
+        write_text(&finish_file, &text)?;
+        outputs.push((OutputRole::FinishSql, finish_file));
+    } else {
+        unused.push(finish_file);
     }
     for (role, file) in &outputs {
         recovery.outputs.push(output(*role, file, options, ctx)?);
     }
     for (role, file) in [(OutputRole::ReportJson, &json), (OutputRole::ReportHtml, &html)] {
         recovery.outputs.push(Output { role, path: file.path().display().to_string(), bytes: 0, sha256: None });
+    }
+    for file in outputs.iter_mut().map(|(_, file)| file).chain(&mut unused).chain([&mut json, &mut html]) {
+        recovery.moved_aside.extend(file.moves()?.iter().map(|m| [m.from.display().to_string(), m.to.display().to_string()]));
     }
     report.recovery = Some(recovery);
     report.seal();
@@ -79,17 +88,13 @@ pub(super) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> 
     }
     report.balance().map_err(|what| Error::SelfCheck { what })?;
     write_text(&json, &report.to_json())?;
-    write_text(&html, &crate::report::html::report(&report, "")?)?;
+    write_text(&html, &crate::report::html::render(&report)?)?;
     drop(copy_file);
-    let mut moved = Vec::new();
-    for (_, file) in outputs {
-        moved.extend(file.commit()?);
+    for file in outputs.into_iter().map(|(_, file)| file).chain([json, html]) {
+        file.commit()?;
     }
-    for file in [json, html] {
-        moved.extend(file.commit()?);
-    }
-    if let Some(recovery) = report.recovery.as_mut() {
-        recovery.moved_aside = moved.iter().map(|m| [m.from.display().to_string(), m.to.display().to_string()]).collect();
+    for file in unused {
+        file.clear()?;
     }
     Ok(report)
 }

@@ -47,6 +47,8 @@ struct Page {
     header: Vec<HeaderView>,
     objects: Vec<Row>,
     files: Vec<FileView>,
+    moved: Vec<String>,
+    command: String,
     footer: String,
     css: &'static str,
     palette_css: String,
@@ -109,23 +111,11 @@ struct FileView {
     lines: Vec<String>,
 }
 
-/// The whole report. `again` holds the options that named the evidence, ready for a shell.
+/// The whole report; of `map` the verdict, the map, findings and files.
 ///
 /// # Errors
 /// None in practice: the page is written to memory.
-pub fn report(report: &Report, again: &str) -> Result<String> {
-    render(report, again)
-}
-
-/// The page map alone: verdict, map, findings and files of a report whose map is filled.
-///
-/// # Errors
-/// None in practice: the page is written to memory.
-pub fn map(report: &Report) -> Result<String> {
-    render(report, "")
-}
-
-fn render(report: &Report, again: &str) -> Result<String> {
+pub fn render(report: &Report) -> Result<String> {
     let recovery = report.recovery.as_ref();
     let touched: Vec<&TableRecovery> = recovery.iter().flat_map(|r| &r.tables).filter(|t| phrases::is_touched(report, t)).collect();
     let mut summary: Vec<String> = recovery.map(phrases::ledger).into_iter().collect();
@@ -154,7 +144,7 @@ fn render(report: &Report, again: &str) -> Result<String> {
             .chain(phrases::hidden(report))
             .collect(),
         left_out: recovery.iter().flat_map(|r| &r.left_out).map(phrases::left_out).collect(),
-        steps: next::steps(report, again),
+        steps: next::steps(report),
         has_map: !report.map.is_empty(),
         map_words: format!("{} of {}.", counted(report.page_count, "page"), bytes(u64::from(report.page_size))),
         damaged_pages: picture.damaged,
@@ -175,6 +165,9 @@ fn render(report: &Report, again: &str) -> Result<String> {
             .collect(),
         objects: objects(report),
         files: files(report),
+        moved: recovery.iter().flat_map(|r| &r.moved_aside).map(phrases::moved).collect(),
+        // Ready for a shell as it is: words with anything odd in them are quoted.
+        command: report.command.clone(),
         footer: format!(
             "rootpage {}, report format {}, exit code {}. The evidence was opened read-only.",
             report.tool_version, report.format, report.exit_code

@@ -25,6 +25,10 @@ pub struct Report {
     pub tool_version: String,
     /// The verb that was run: decides the meaning of the exit code.
     pub verb: Verb,
+    /// The command that makes this report again, ready for a POSIX shell.
+    pub command: String,
+    /// The options of it that name the evidence (`--wal`, `--at`, ...), for the commands that follow; empty: none.
+    pub evidence_options: String,
     /// What is wrong, most severe first, in one word and one sentence.
     pub verdict: Verdict,
     /// The exit code that goes with this report; set by [`Report::seal`].
@@ -72,6 +76,20 @@ pub enum Verb {
     Carve,
     /// `rootpage map`.
     Map,
+}
+
+impl Verb {
+    /// The word of the command line.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Verb::Check => "check",
+            Verb::Recover => "recover",
+            Verb::Rows => "rows",
+            Verb::Carve => "carve",
+            Verb::Map => "map",
+        }
+    }
 }
 
 /// How bad it is. The order is the order of severity, worst last.
@@ -425,6 +443,8 @@ impl Report {
             format: FORMAT,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
             verb,
+            command: String::new(),
+            evidence_options: String::new(),
             verdict: Verdict::default(),
             exit_code: 0,
             inputs: Vec::new(),

@@ -12,12 +12,12 @@ pub struct Step {
     pub commands: Vec<String>,
 }
 
-/// The steps that follow a report. `again` holds the options that named the evidence, ready for a shell.
+/// The steps that follow a report.
 #[must_use]
-pub fn steps(report: &Report, again: &str) -> Vec<Step> {
+pub fn steps(report: &Report) -> Vec<Step> {
     match report.verb {
         Verb::Recover => after_recover(report),
-        Verb::Check => after_check(report, again),
+        Verb::Check => after_check(report),
         _ => Vec::new(),
     }
 }
@@ -30,10 +30,14 @@ fn main_input(report: &Report) -> Option<&Input> {
     report.inputs.iter().find(|i| i.role == InputRole::Main).or(report.inputs.first())
 }
 
-fn after_check(report: &Report, again: &str) -> Vec<Step> {
+/// The options that name the evidence, with a blank in front.
+fn again(report: &Report) -> String {
+    if report.evidence_options.is_empty() { String::new() } else { format!(" {}", report.evidence_options) }
+}
+
+fn after_check(report: &Report) -> Vec<Step> {
     let Some(path) = main_input(report).map(|i| i.path.as_str()) else { return Vec::new() };
-    let again = if again.is_empty() { String::new() } else { format!(" {again}") };
-    let recover = format!("rootpage recover {}{again} -o {}", shell(path), shell(&format!("{path}.recovered")));
+    let recover = format!("rootpage recover {}{} -o {}", shell(path), again(report), shell(&format!("{path}.recovered")));
     match report.verdict.class {
         Class::Healthy => Vec::new(),
         Class::NotADatabase => vec![step("Look for the real file: a backup, or a copy taken while the application was stopped.", vec![])],
@@ -56,7 +60,12 @@ fn after_recover(report: &Report) -> Vec<Step> {
     if recovery.tables.iter().all(|t| t.rows_written == 0) && report.verdict.class > Class::Housekeeping {
         return vec![step(
             "The copy is empty: do not put it in place. If the schema is lost, give one from a healthy database of the same application:",
-            vec![format!("rootpage recover {} --schema HEALTHY.db -o {}", shell(&db.path), shell(&format!("{}.2", out.path)))],
+            vec![format!(
+                "rootpage recover {}{} --schema HEALTHY.db -o {}",
+                shell(&db.path),
+                again(report),
+                shell(&format!("{}.2", out.path))
+            )],
         )];
     }
     if let Some(finish) = recovery.output(OutputRole::FinishSql) {

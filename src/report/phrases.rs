@@ -126,6 +126,11 @@ pub(super) fn left_out(l: &LeftOut) -> String {
     format!("{} {}{rows}: {}{finish}", escape(&l.kind), escape(&l.name), escape(&l.reason))
 }
 
+/// A file that `--force` moved.
+pub(super) fn moved([from, to]: &[String; 2]) -> String {
+    format!("{} is now {}", escape(from), escape(to))
+}
+
 /// What was decided about a sidecar.
 pub(super) fn sidecar(s: &Sidecar) -> String {
     let used = if s.blended { "read" } else { "left out" };

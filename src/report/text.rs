@@ -20,13 +20,11 @@ pub struct Style {
     pub items: usize,
     /// Only the verdict and the losses.
     pub brief: bool,
-    /// Options that name the evidence, as they were typed and ready for a shell; repeated in the next command.
-    pub again: String,
 }
 
 impl Default for Style {
     fn default() -> Self {
-        Style { width: 80, colour: false, items: 3, brief: false, again: String::new() }
+        Style { width: 80, colour: false, items: 3, brief: false }
     }
 }
 
@@ -175,8 +173,8 @@ impl<'a> Sheet<'a> {
                 self.paragraph("  ", 4, &phrases::left_out(l));
             }
         }
-        for [from, to] in &recovery.moved_aside {
-            self.paragraph("", 0, &format!("Moved aside: {} is now {}.", escape(from), escape(to)));
+        for moved in &recovery.moved_aside {
+            self.paragraph("", 0, &format!("Moved aside: {}.", phrases::moved(moved)));
         }
     }
 
@@ -218,7 +216,7 @@ impl<'a> Sheet<'a> {
     }
 
     fn next(&mut self, report: &Report) {
-        let steps = next::steps(report, &self.style.again);
+        let steps = next::steps(report);
         if steps.is_empty() {
             return;
         }

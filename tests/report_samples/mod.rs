@@ -87,6 +87,8 @@ pub fn index_only() -> Report {
 /// A check of a damaged database of any size, with interleaved trees and a hostile table name.
 pub fn damaged(pages: u32) -> Report {
     let mut r = Report::new(Verb::Check);
+    r.command = "rootpage check backups/state.db --no-journal".to_owned();
+    r.evidence_options = "--no-journal".to_owned();
     r.verdict.class = Class::Structural;
     r.inputs.push(input("backups/state.db", InputRole::Main));
     r.inputs.push(input("backups/state.db-wal", InputRole::Wal));
@@ -168,6 +170,7 @@ pub fn damaged(pages: u32) -> Report {
 pub fn recovered() -> Report {
     let mut r = damaged(100);
     r.verb = Verb::Recover;
+    r.command = "rootpage recover backups/state.db --no-journal -o out.db --force".to_owned();
     r.verdict.sentence.clear();
     let output = |role, path: &str, bytes| Output { role, path: path.into(), bytes, sha256: Some("77ab".repeat(16)).filter(|_| bytes > 0) };
     r.recovery = Some(Recovery {
@@ -209,7 +212,7 @@ pub fn recovered() -> Report {
             rows: 0,
         }],
         read_back: Some(ReadBack { rows_compared: 4240, equal: true }),
-        moved_aside: vec![],
+        moved_aside: vec![["out.db-wal".into(), "out.db-wal.moved-aside-1".into()]],
     });
     r.seal();
     assert_eq!(r.balance(), Ok(()));
