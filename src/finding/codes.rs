@@ -446,6 +446,14 @@ problems! {
     AutoindexMissing "S015" "autoindex-missing" Note
         "the schema has no row for the index that a constraint makes" =>
         "the index is built anew";
+    #[doc = "The tree of sqlite_schema is damaged and does not lead to this row."]
+    SchemaRowElsewhere "S016" "schema-row-elsewhere" Note
+        "the schema row of this object was found outside the tree of sqlite_schema" =>
+        "it is taken; one that may be old only if a tree of the file fits it";
+    #[doc = "The schema of the evidence does not have this object any more; the file given with --schema does."]
+    SchemaRowGiven "S017" "schema-row-given" Note
+        "the schema row of this object comes from the file given with --schema" =>
+        "a tree of the file that fits it is taken for its own";
     #[doc = "The index lacks an entry, or its entry differs from the row."]
     RowNotInIndex "I001" "row-not-in-index" Note
         "a row of the table is not in the index" =>

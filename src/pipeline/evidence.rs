@@ -9,6 +9,7 @@ use crate::finding::Findings;
 use crate::format::DatabaseHeader;
 use crate::pipeline::{Inputs, Options, Snapshot, SuperJournal, schema_source};
 use crate::report::model::{self, Access, HeaderDecision, Input, InputRole, Report, Sidecar, ViewCount};
+use crate::survey::schema_rows::Hints;
 use crate::survey::{Content, Survey};
 use crate::tree::Pages;
 
@@ -79,7 +80,9 @@ impl<'a> Viewed<'a> {
     pub(super) fn survey(&self, inputs: &Inputs, ctx: &Ctx) -> Result<Survey<'_>> {
         let pages = Pages::new(&self.view.snapshot, self.view.geometry.reserved);
         let given = inputs.schema.as_ref().map(|path| schema_source::read(path, ctx)).transpose()?;
-        Survey::with_schema(pages, self.header(), given, self.log.clone(), ctx)
+        let logs = self.evidence.inputs().filter(|(part, _)| *part != Part::Shm).map(|(_, file)| file.bytes());
+        let hints = Hints { bytes: logs.collect(), given: given.unwrap_or_default() };
+        Survey::with_hints(pages, self.header(), &hints, self.log.clone(), ctx)
     }
 
     /// Reads all inputs once more.

@@ -16,6 +16,11 @@ pub(super) fn tables(survey: &Survey<'_>, copied: &Copied) -> Vec<TableRecovery>
     for t in &survey.trees {
         let Some(Content::Table { scan, .. }) = &t.content else { continue };
         let Some(object) = survey.catalog.get(t.object).filter(|o| o.id != crate::ids::ObjectId::SCHEMA) else { continue };
+        let kept = copied.dispositions.get(&t.object).is_some_and(Disposition::is_kept);
+        // A table that only another file knows of has lost nothing here.
+        if !kept && scan.cells == 0 && object.row.as_ref().is_some_and(|r| r.needs_tree) {
+            continue;
+        }
         let mut table = TableRecovery { name: object.name.text(), object: Some(object.id.0), ..TableRecovery::default() };
         let selection = copied.selections.get(&t.object);
         let written = copied.tables.get(&t.object).map_or(0, |w| w.rows);
@@ -29,7 +34,7 @@ pub(super) fn tables(survey: &Survey<'_>, copied: &Copied) -> Vec<TableRecovery>
             tables.push(table);
             continue;
         }
-        if copied.dispositions.get(&t.object).is_some_and(Disposition::is_kept) {
+        if kept {
             for e in selection.iter().flat_map(|s| s.excluded.values()) {
                 add(&mut table.set_aside, e.code.problem().name);
             }

@@ -70,7 +70,7 @@ fn after_recover(report: &Report) -> Vec<Step> {
     }
     if let Some(finish) = recovery.output(OutputRole::FinishSql) {
         steps.push(step(
-            "Run the statements that need the application's own collations or functions, with a SQLite that has them loaded:",
+            "Objects that could not be made here are in the finish script, each with the reason. Read it, then run it with a SQLite that has the collations and functions of the application loaded:",
             vec![format!("sqlite3 {} < {}", shell(&out.path), shell(&finish.path))],
         ));
     }

@@ -28,6 +28,41 @@ pub struct SchemaRow {
     pub sql: Option<Vec<u8>>,
     /// Where the row was read.
     pub site: Site,
+    /// How it was come by.
+    pub source: RowSource,
+    /// The root page that it names, where that is not taken at its word.
+    pub hint: Option<PageNo>,
+    /// It may be an old one: its object stands only if a tree of the file belongs to it.
+    pub needs_tree: bool,
+}
+
+/// How a row of `sqlite_schema` was come by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RowSource {
+    /// From the tree at page 1.
+    #[default]
+    Tree,
+    /// From a leaf that the tree does not lead to.
+    Leaf,
+    /// From the bytes of page 1.
+    PageOne,
+    /// From bytes elsewhere in the files of the evidence.
+    Bytes,
+    /// From the file that the caller gives.
+    Given,
+}
+
+impl RowSource {
+    /// The finding that marks such a row, with words for the place.
+    fn mark(self) -> Option<(Code, &'static str)> {
+        match self {
+            RowSource::Tree => None,
+            RowSource::Leaf => Some((Code::SchemaRowElsewhere, "on a leaf that the tree lost")),
+            RowSource::PageOne => Some((Code::SchemaRowElsewhere, "in the bytes of page 1")),
+            RowSource::Bytes => Some((Code::SchemaRowElsewhere, "in bytes that no tree uses")),
+            RowSource::Given => Some((Code::SchemaRowGiven, "")),
+        }
+    }
 }
 
 /// What an object is.
@@ -266,7 +301,16 @@ impl Catalog {
                 }
                 rowid = rowid.saturating_add(1);
                 let kind = ObjectKind::Index.word().to_vec();
-                missing.push(SchemaRow { rowid, kind, name, table: row.name.clone(), root: None, sql: None, site: row.site });
+                missing.push(SchemaRow {
+                    rowid,
+                    kind,
+                    name,
+                    table: row.name.clone(),
+                    sql: None,
+                    site: row.site,
+                    needs_tree: row.needs_tree,
+                    ..SchemaRow::default()
+                });
             }
         }
         for row in missing {
@@ -482,7 +526,15 @@ fn read_row(id: ObjectId, row: SchemaRow, findings: &mut Findings) -> Object {
         definition = Definition::Table(Box::default());
     }
     let root = row.root.and_then(|r| u32::try_from(r).ok()).and_then(PageNo::new).filter(|&p| p != PageNo::ONE).map(RootPage);
-    if kind.has_tree() && root.is_none() {
+    if let Some((code, place)) = row.source.mark() {
+        let defect = Defect::new(code, 0, 0, 0);
+        if place.is_empty() { findings.add(defect, at) } else { findings.add_with(defect, at, place) }
+    }
+    if kind.has_tree()
+        && root.is_none()
+        && matches!(row.source, RowSource::Tree | RowSource::Leaf | RowSource::PageOne)
+        && row.hint.is_none()
+    {
         let got = row.root.map_or(0, |r| u64::from_ne_bytes(r.to_ne_bytes()));
         findings.add(Defect::new(Code::RootPageBad, 0, got, wide(0)), at);
     }

@@ -13,7 +13,7 @@ pub mod row;
 pub mod script;
 pub mod view;
 
-pub use catalog::{Catalog, CatalogOptions, Object, ObjectKind, SchemaRow};
+pub use catalog::{Catalog, CatalogOptions, Object, ObjectKind, RowSource, SchemaRow};
 pub use families::{Family, FtsModule, FtsPart};
 pub use layout::{IndexLayout, IndexPart, IndexSource, KeyPart, TableLayout};
 pub use name::{Affinity, Collation, Name, StrictType};

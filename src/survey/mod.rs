@@ -27,7 +27,8 @@ use crate::error::Result;
 use crate::finding::{Code, Defect, Findings, Site};
 use crate::format::{DatabaseHeader, Encoding};
 use crate::ids::{ObjectId, PageNo};
-use crate::schema::{Catalog, CatalogOptions, SchemaRow};
+use crate::schema::{Catalog, CatalogOptions};
+use crate::survey::schema_rows::Hints;
 use crate::tree::cells::account_interior;
 use crate::tree::{Claims, Pages, Role, Tree};
 
@@ -105,17 +106,17 @@ impl<'a> Survey<'a> {
     /// # Errors
     /// Cancellation only.
     pub fn run(pages: Pages<'a>, header: DatabaseHeader, findings: Findings, ctx: &Ctx) -> Result<Survey<'a>> {
-        Survey::with_schema(pages, header, None, findings, ctx)
+        Survey::with_hints(pages, header, &Hints::default(), findings, ctx)
     }
 
-    /// As [`Survey::run`], with rows of `sqlite_schema` from elsewhere that are taken when the evidence holds none.
+    /// As [`Survey::run`], with what may stand in for a schema that is damaged.
     ///
     /// # Errors
     /// Cancellation only.
-    pub fn with_schema(
+    pub fn with_hints(
         pages: Pages<'a>,
         header: DatabaseHeader,
-        given: Option<Vec<SchemaRow>>,
+        hints: &Hints<'_>,
         mut findings: Findings,
         ctx: &Ctx,
     ) -> Result<Survey<'a>> {
@@ -123,15 +124,7 @@ impl<'a> Survey<'a> {
         let auto_vacuum = header.largest_root != 0;
         let claims = Claims::new(pages.count());
         pointer_map::claim(&pages, auto_vacuum, &claims);
-        let mut rows = schema_rows::read(&pages, encoding, &mut Findings::new(0), ctx)?;
-        // A sound page 1 without cells is an empty schema: what stale bytes say was dropped.
-        let sound_and_empty = pages.page(PageNo::ONE).is_ok_and(|p| !p.kind.is_interior() && p.cell_count == 0);
-        if rows.is_empty() && !sound_and_empty && pages.count() > 1 {
-            rows = schema_rows::scattered(&pages, encoding, ctx)?;
-        }
-        if rows.is_empty() {
-            rows = given.unwrap_or_default();
-        }
+        let rows = schema_rows::collect(&pages, encoding, header.freelist_trunk, hints, &mut findings, ctx)?;
         let options = CatalogOptions { schema_format: header.schema_format.clamp(1, 4) };
         let catalog = Catalog::with_options(rows, options, &mut findings);
         ctx.progress.phase("walk", u64::from(pages.count()));

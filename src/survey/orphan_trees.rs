@@ -15,6 +15,9 @@ use crate::survey::adopt::{Reader, reader, shape_of_page};
 use crate::tree::claims::{Claims, Owner, Role};
 use crate::tree::walk::{Slot, Tree, TreeKind, Walker};
 
+/// What a root page that an old schema row names counts for, beside a shape that fits: more than any shape.
+const NAMED: u32 = 1000;
+
 /// Leaves of an orphan tree that are looked at to tell whose it is.
 const LEAVES: usize = 8;
 
@@ -86,6 +89,8 @@ pub(super) fn assign(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
         for (place, reader) in &readers {
             let same_kind = survey.trees.get(*place).is_some_and(|t| t.tree.kind == tree.kind);
             if let Some(score) = same_kind.then(|| score(survey, reader, tree)).flatten() {
+                let named = hint(survey, *place) == Some(tree.root);
+                let score = if named { score.saturating_add(NAMED) } else { score };
                 fits.push((score, tree.leaves().count(), at, *place));
             }
         }
@@ -125,6 +130,11 @@ pub(super) fn assign(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
         }
     }
     Ok(!given.is_empty())
+}
+
+/// The root page that the schema row of a tree's object names without being taken at its word.
+fn hint(survey: &Survey<'_>, place: usize) -> Option<PageNo> {
+    survey.catalog.get(survey.trees.get(place)?.object)?.row.as_ref()?.hint
 }
 
 /// Whether nothing says where the tree of an object begins. A root that is named and wiped leads to several orphan trees,

@@ -8,7 +8,7 @@ use crate::pipeline::search_index::{Fate, SearchIndex};
 use crate::schema::ddl::token::tokens;
 use crate::schema::ddl::{Definition, TableDef};
 use crate::schema::expr::{Expr, Unknown};
-use crate::schema::{Catalog, Family, Object, ObjectKind};
+use crate::schema::{Catalog, Family, Object, ObjectKind, RowSource};
 use crate::survey::{Content, Survey};
 
 /// What becomes of an object.
@@ -71,8 +71,8 @@ pub(crate) fn decide(survey: &Survey<'_>, searches: &[SearchIndex]) -> BTreeMap<
             (ObjectKind::Index, Some(Disposition::Anew(_))) if object.autoindex.is_some() => {
                 Disposition::out("its table is declared anew without the constraint", false)
             }
-            (ObjectKind::Index, _) => of_index(object),
-            _ => of_trigger(catalog, object, &all),
+            (ObjectKind::Index, _) => without_tree(survey, object).unwrap_or_else(|| of_index(object)),
+            _ => without_tree(survey, object).unwrap_or_else(|| of_trigger(catalog, object, &all)),
         };
         all.insert(object.id, disposition);
     }
@@ -122,6 +122,9 @@ fn of_table(survey: &Survey<'_>, object: &Object) -> Disposition {
     if matches!(object.family, Family::OrphanShadow { .. }) {
         return Disposition::out("a shadow table without its virtual table; its rows are in the salvage database", false);
     }
+    if let Some(out) = without_tree(survey, object) {
+        return out;
+    }
     match object.kind {
         ObjectKind::Table => {
             let readable = survey.tree_of(object.id).is_some_and(|t| matches!(t.content, Some(Content::Table { .. })));
@@ -136,6 +139,19 @@ fn of_table(survey: &Survey<'_>, object: &Object) -> Disposition {
         _ if object.problem.is_some() || refused(object) => Disposition::out("its CREATE text is not SQL that SQLite accepts", true),
         _ => Disposition::Kept,
     }
+}
+
+/// Why an object does not stand whose schema row may be an old one, when no tree of the file belongs to it.
+fn without_tree(survey: &Survey<'_>, object: &Object) -> Option<Disposition> {
+    let row = object.row.as_ref().filter(|r| r.needs_tree)?;
+    let has_leaves = |o: &Object| survey.tree_of(o.id).is_some_and(|t| t.tree.leaves().next().is_some());
+    let found = has_leaves(object) || survey.catalog.objects().iter().any(|o| o.family.virtual_table() == Some(object.id) && has_leaves(o));
+    let reason = match row.source {
+        _ if found => return None,
+        RowSource::Given => "the file given with --schema has it, and no tree of this file fits it",
+        _ => "its schema row was found in unused bytes, and no tree of the file fits it: it may have been dropped",
+    };
+    Some(Disposition::out(reason, object.kind != ObjectKind::Table && object.sql().is_some()))
 }
 
 /// Whether SQLite refuses the schema for this row although its text parses: the names of the row and of the text differ,

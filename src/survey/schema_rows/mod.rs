@@ -1,0 +1,136 @@
+//! The rows of `sqlite_schema`: from the tree at page 1, and where that is damaged from wherever else they stand.
+//!
+//! One place decides which row of a name is taken: the tree, then leaves that the tree lost, then the bytes of page 1, then
+//! bytes anywhere in the evidence, then the file that the caller gives. Every row says where it is from.
+
+mod elsewhere;
+
+use std::collections::BTreeSet;
+
+use crate::ctx::Ctx;
+use crate::error::Result;
+use crate::finding::{Code, Defect, Effect, Findings, Note, Site};
+use crate::format::{Encoding, Fields, Value};
+use crate::ids::{ObjectId, PageNo};
+use crate::schema::{RowSource, SchemaRow};
+use crate::tree::cells::visit;
+use crate::tree::payload::PayloadReader;
+use crate::tree::walk::{TreeKind, Walker};
+use crate::tree::{Claims, Owner, Pages};
+
+/// What may stand in for a damaged schema.
+#[derive(Debug, Clone, Default)]
+pub struct Hints<'h> {
+    /// The files of the evidence, whole: main file, logs, journal.
+    pub bytes: Vec<&'h [u8]>,
+    /// Rows of a healthy database or of SQL text that the caller gives.
+    pub given: Vec<SchemaRow>,
+}
+
+/// The rows of the schema. What is not from the tree at page 1 is taken only where that tree is damaged, and only for names
+/// that it does not have.
+///
+/// # Errors
+/// Cancellation only.
+pub fn collect(
+    pages: &Pages<'_>,
+    encoding: Encoding,
+    first_trunk: u32,
+    hints: &Hints<'_>,
+    log: &mut Findings,
+    ctx: &Ctx,
+) -> Result<Vec<SchemaRow>> {
+    let mut seen = Findings::new(0);
+    let mut rows = read(pages, encoding, &mut seen, ctx)?;
+    // A sound page 1 without cells is an empty schema: what stale bytes say was dropped.
+    let sound_and_empty = pages.page(PageNo::ONE).is_ok_and(|p| !p.kind.is_interior() && p.cell_count == 0);
+    let broken = seen.counts().keys().any(|(code, _)| code.problem().effect != Effect::Note);
+    let lost = rows.is_empty() && !sound_and_empty;
+    if pages.count() == 0 || (!lost && !broken) {
+        return Ok(rows);
+    }
+    if lost {
+        log.add(Defect::new(Code::SchemaTreeLost, 0, 0, 0), pages.site(Site::object(ObjectId::SCHEMA), PageNo::ONE));
+    }
+    let mut names: BTreeSet<Vec<u8>> = rows.iter().map(|r| r.name.to_ascii_lowercase()).collect();
+    let mut add = |found: Vec<SchemaRow>, source: RowSource| {
+        for mut row in found {
+            if !names.insert(row.name.to_ascii_lowercase()) {
+                continue;
+            }
+            row.source = source;
+            // Beside a tree that still has rows, free space of page 1 holds what was dropped.
+            let doubtful = source == RowSource::Bytes || (source != RowSource::Leaf && !lost);
+            let taken = row.root.is_some_and(|root| rows.iter().any(|r| r.root == Some(root)));
+            if doubtful || source == RowSource::Given || (taken && row.root != Some(0)) {
+                row.hint = row.root.take().and_then(|r| u32::try_from(r).ok()).and_then(PageNo::new);
+            }
+            row.needs_tree = doubtful;
+            rows.push(row);
+        }
+    };
+    add(elsewhere::on_leaves(pages, encoding, first_trunk, ctx)?, RowSource::Leaf);
+    add(elsewhere::on_page_one(pages, encoding, ctx)?, RowSource::PageOne);
+    add(elsewhere::in_bytes(&hints.bytes, &pages.split, encoding, ctx)?, RowSource::Bytes);
+    add(hints.given.clone(), RowSource::Given);
+    // Rows that belong together keep the order in which they were made; what the caller gives comes last.
+    rows.sort_by_key(|r| (r.source == RowSource::Given, r.rowid));
+    Ok(rows)
+}
+
+/// Reads every row that decodes, in rowid order of the tree. Rows that lack a column are a finding and are left.
+///
+/// # Errors
+/// Cancellation only.
+pub fn read(pages: &Pages<'_>, encoding: Encoding, log: &mut Findings, ctx: &Ctx) -> Result<Vec<SchemaRow>> {
+    if pages.count() == 0 {
+        return Ok(Vec::new());
+    }
+    // Claims of its own: the walk of all trees comes later and claims these pages again.
+    let claims = Claims::new(pages.count());
+    let denied = BTreeSet::new();
+    let site = Site::object(ObjectId::SCHEMA);
+    let tree = Walker::new(pages, &claims, log, &denied, ctx).walk(PageNo::ONE, TreeKind::Table, Owner(0), site, ctx)?;
+    let mut rows = Vec::new();
+    let mut reader = PayloadReader::new();
+    let mut fields = Fields::new();
+    visit(pages, &tree.slots, site, false, log, ctx, |log, at| {
+        let here = pages.site(site, at.page).cell(at.no);
+        let Some(payload) = reader.read(pages, &at.cell).note(log, here) else { return Ok(()) };
+        if fields.read(payload, at.cell.payload_len).note(log, here).is_none() {
+            return Ok(());
+        }
+        match schema_row(&fields, payload, at.cell.rowid.unwrap_or(0), encoding, here) {
+            Some(row) => rows.push(row),
+            None => log.add(Defect::new(Code::SchemaRowBad, 0, crate::ids::wide(fields.len()), 5), here),
+        }
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+/// Whether a row says what only a row of `sqlite_schema` says.
+fn is_schema_row(row: &SchemaRow) -> bool {
+    let kind: &[u8] = &row.kind;
+    let kinds: [&[u8]; 4] = [b"table", b"index", b"view", b"trigger"];
+    kinds.contains(&kind) && row.sql.as_ref().is_none_or(|s| s.get(..6).is_some_and(|verb| verb.eq_ignore_ascii_case(b"CREATE")))
+}
+
+/// A record as a row of `sqlite_schema`; `None` when its first three columns are not text.
+#[must_use]
+pub fn schema_row(fields: &Fields, payload: &[u8], rowid: i64, encoding: Encoding, site: Site) -> Option<SchemaRow> {
+    let text = |i: usize| match fields.value(payload, i) {
+        Some(Value::Text(t)) => Some(encoding.to_utf8(t).into_owned()),
+        _ => None,
+    };
+    Some(SchemaRow {
+        rowid,
+        kind: text(0)?,
+        name: text(1)?,
+        table: text(2)?,
+        root: fields.value(payload, 3).and_then(Value::as_int),
+        sql: text(4),
+        site,
+        ..SchemaRow::default()
+    })
+}
