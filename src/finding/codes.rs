@@ -354,6 +354,18 @@ problems! {
     LeafEmpty "T011" "leaf-empty" Note
         "a leaf in a tree of more than one page has no cells" =>
         "nothing is read from it";
+    #[doc = "A whole cell of the table lies among bytes that no pointer, freeblock or fragment explains: its pointer was lost, or aims elsewhere."]
+    CellUnnamed "T012" "cell-unnamed" Note
+        "no pointer names the cell at byte {got}" =>
+        "the cell is found by the accounting of the page's bytes and read like the others";
+    #[doc = "The header and the cell pointers of a leaf are destroyed, its cells follow one another without a gap up to the end of the page."]
+    LeafCarved "T013" "leaf-carved" Note
+        "the header and the pointers of the leaf are gone; {got} cells are found by their sizes" =>
+        "they are read in key order";
+    #[doc = "The rowid of a cell was changed. An index pairs the values of the row with the true one, and no other row has it."]
+    RowidRestored "T014" "rowid-restored" Note
+        "an index names another rowid for a row than its cell" =>
+        "the row is written under the rowid that the index names";
     #[doc = "The freelist is a chain of trunk pages that name leaf pages (section 1.5)."]
     TrunkOutside "F001" "trunk-outside" StopHere
         "a freelist trunk pointer leads to page {got}, the file has {want}" =>
@@ -606,6 +618,10 @@ problems! {
     DeletedRow "V002" "deleted-row" SkipItem
         "a row of an orphaned leaf is not in a whole index of its table" =>
         "the row was deleted: it goes to salvage, not into the live table";
+    #[doc = "The rowid breaks the order of its leaf or the bounds of its parents, or the cell lies in free space, and no index has an entry for it."]
+    PhantomRow "V003" "phantom-row" SkipItem
+        "the place and the rowid of a row contradict each other, and no index confirms the row" =>
+        "the row is set aside; where neighbours leave room for a rowid, its statement suggests it";
     #[doc = "An orphan: lost by damage, or left behind by a deletion."]
     PageWithoutOwner "X001" "page-without-owner" Note
         "page {got} belongs to no tree, no chain and not to the freelist" =>

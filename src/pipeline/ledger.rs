@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ids::wide;
+use crate::ids::{PageNo, wide};
 use crate::pipeline::copy::{Copied, Disposition};
 use crate::pipeline::describe;
 use crate::report::model::{Gone, LeftOut, TableRecovery};
@@ -73,9 +73,11 @@ fn gone(survey: &Survey<'_>, t: &SurveyedTree, scan: &TableScan, written: u64) -
                 // All rows that a whole index names and the table lacks are named; others are not missing.
                 whole_witness |= readable && gone.is_empty() && scan.excluded.is_empty();
                 if !gone.is_empty() {
+                    let mut rowids: Vec<i64> = gone.iter().map(|g| g.rowid).collect();
+                    rowids.dedup();
                     named.push(Gone {
-                        rowids: ranges(gone),
-                        count: Some(wide(gone.len())),
+                        rowids: ranges(&rowids),
+                        count: Some(wide(rowids.len())),
                         witness: format!("index {}", plan.name),
                         page: None,
                     });
@@ -94,6 +96,14 @@ fn gone(survey: &Survey<'_>, t: &SurveyedTree, scan: &TableScan, written: u64) -
     let mut lost = named;
     if !whole_witness {
         lost.extend(holes);
+        for page in scan.unexplained.iter().map(|(no, _)| *no).chain(carved(survey, t)) {
+            let rowids = missing_on(survey, t, page);
+            if scan.skipped.iter().any(|(no, _)| *no == page) || (survey.pages.leaf(page).is_err() && rowids.is_empty()) {
+                continue;
+            }
+            let witness = "bytes of the page that belong to no cell".to_owned();
+            lost.push(Gone { rowids, count: None, witness, page: Some(page.get()) });
+        }
         for (page, cells) in &scan.skipped {
             lost.push(Gone {
                 rowids: Vec::new(),
@@ -104,6 +114,34 @@ fn gone(survey: &Survey<'_>, t: &SurveyedTree, scan: &TableScan, written: u64) -
         }
     }
     (lost, Vec::new())
+}
+
+/// Leaves that were read without header and pointers.
+fn carved<'s>(survey: &'s Survey<'_>, t: &'s SurveyedTree) -> impl Iterator<Item = PageNo> + 's {
+    t.tree.leaves().filter(|no| survey.pages.mended(*no).is_some() && survey.pages.leaf(*no).is_err())
+}
+
+/// Ranges of rowids that the parents of a leaf leave to it and none of its rows has; empty where the bounds are not known.
+fn missing_on(survey: &Survey<'_>, t: &SurveyedTree, page: PageNo) -> Vec<[i64; 2]> {
+    let bounds = t.tree.slots.iter().find_map(|s| match *s {
+        Slot::Leaf { page: p, above, upto, .. } if p == page => Some((above?, upto?)),
+        _ => None,
+    });
+    let (Some((above, upto)), Ok((_, cells))) = (bounds, survey.pages.cells(page)) else { return Vec::new() };
+    let mut rowids: Vec<i64> = cells.iter().filter_map(|(_, c)| c.rowid).filter(|r| *r > above && *r <= upto).collect();
+    rowids.sort_unstable();
+    let mut out = Vec::new();
+    let mut next = above.saturating_add(1);
+    for r in rowids {
+        if r > next {
+            out.push([next, r.saturating_sub(1)]);
+        }
+        next = r.saturating_add(1);
+    }
+    if next <= upto {
+        out.push([next, upto]);
+    }
+    out
 }
 
 /// Holes of a tree that nothing came back through, or through which more may be missing.

@@ -167,7 +167,7 @@ impl Mirror<'_> {
             Some(places) => {
                 for (page, no, reason) in places {
                     ctx.check()?;
-                    let cell = survey.pages.leaf(*page).and_then(|p| p.cell(*no, &survey.pages.split));
+                    let cell = survey.pages.cell(*page, *no);
                     if let Ok(cell) = cell {
                         f(maker.make(survey, self, *page, *no, &cell, reason))?;
                     }

@@ -457,7 +457,7 @@ impl<'s, 'a> DataBlocks<'s, 'a> {
 impl Blocks for DataBlocks<'_, '_> {
     fn block(&self, id: i64) -> Option<Cow<'_, [u8]>> {
         let (page, no) = *self.places.get(&id)?;
-        let cell = self.pages.leaf(page).ok()?.cell(no, &self.pages.split).ok()?;
+        let cell = self.pages.cell(page, no).ok()?;
         let mut reader = PayloadReader::new();
         let payload = reader.read(self.pages, &cell).ok()?;
         let mut fields = Fields::new();

@@ -106,7 +106,7 @@ impl<'p, 'a> RowReader<'p, 'a> {
     where
         'a: 's,
     {
-        let cell = self.pages.leaf(page).ok()?.cell(no, &self.pages.split).ok()?;
+        let cell = self.pages.cell(page, no).ok()?;
         self.row(page, no, &cell)
     }
 }

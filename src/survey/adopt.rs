@@ -216,9 +216,15 @@ fn fits_between(survey: &Survey<'_>, tree: usize, at: usize, reader: &Reader, or
     };
     let Some(key) = key else { return true };
     let mut order = KeyOrder::new(key, survey.encoding);
-    let before = t.tree.slots.get(..at).and_then(|s| s.iter().rev().take(NEIGHBOURS).find_map(|s| edge(survey, s, true)));
-    let behind = t.tree.slots.get(at.saturating_add(1)..).and_then(|s| s.iter().take(NEIGHBOURS).find_map(|s| edge(survey, s, false)));
+    let (before, behind) = edges(survey, &t.tree.slots, at);
     before.is_none_or(|b| order.ascends(&b, &orphan.first)) && behind.is_none_or(|b| order.ascends(&orphan.first, &b))
+}
+
+/// The records before and behind a slot of an index-like tree.
+pub(super) fn edges(survey: &Survey<'_>, slots: &[Slot], at: usize) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
+    let before = slots.get(..at).and_then(|s| s.iter().rev().take(NEIGHBOURS).find_map(|s| edge(survey, s, true)));
+    let behind = slots.get(at.saturating_add(1)..).and_then(|s| s.iter().take(NEIGHBOURS).find_map(|s| edge(survey, s, false)));
+    (before, behind)
 }
 
 /// The last or first record of a slot.

@@ -15,6 +15,7 @@ use crate::survey::judge::Judge;
 use crate::survey::plan::{IndexPlan, Row, TablePlan};
 use crate::survey::{Content, Survey};
 use crate::tree::cells::visit;
+use crate::tree::mend::UNNAMED;
 use crate::tree::payload::PayloadReader;
 use crate::tree::{Pages, Slot};
 
@@ -32,13 +33,41 @@ pub enum IndexFit {
         missing: u64,
         /// Entries without their row.
         surplus: u64,
-        /// Rowids that such entries name and no row has, ascending, at most 10,000 of them.
-        gone: Vec<i64>,
+        /// The rows without their entry that are named one by one, in tree order.
+        absent: Vec<Absent>,
+        /// Entries whose rowid no row has, by rowid.
+        gone: Vec<GoneEntry>,
     },
 }
 
-/// Rowids of one index that are named one by one.
-const GONE: usize = 10_000;
+/// A row that an index has no entry for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Absent {
+    /// The page of its cell.
+    pub page: PageNo,
+    /// The cell.
+    pub cell: u16,
+    /// Its rowid.
+    pub rowid: Option<i64>,
+    /// The fingerprint of its values in the index, without the rowid.
+    pub key: u64,
+}
+
+/// An entry whose rowid no row has: what is left of a row that was lost or deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GoneEntry {
+    /// The rowid that it names.
+    pub rowid: i64,
+    /// The fingerprint of its other values.
+    pub key: u64,
+    /// The page of the entry.
+    pub page: PageNo,
+    /// The cell of the entry.
+    pub cell: u16,
+}
+
+/// Rows and entries of one index that are named one by one.
+pub const NAMED: usize = 10_000;
 
 /// Rows of adopted leaves that a whole index of their table does not know were deleted: they are excluded. Where no whole
 /// index stands, nothing speaks against them.
@@ -46,14 +75,19 @@ const GONE: usize = 10_000;
 /// # Errors
 /// Cancellation only.
 pub(super) fn adopted(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<()> {
-    if survey.adopted.is_empty() {
+    if survey.adopted.is_empty() && survey.unnamed.is_empty() {
         return Ok(());
     }
     let mut excluded: Vec<(usize, Vec<super::Excluded>)> = Vec::new();
     for (i, t) in survey.trees.iter().enumerate() {
         let Some(Content::Table { plan, .. }) = &t.content else { continue };
-        let slots: Vec<Slot> =
-            t.tree.slots.iter().filter(|s| matches!(s, Slot::Leaf { page, .. } if survey.adopted.contains(page))).copied().collect();
+        let slots: Vec<Slot> = t
+            .tree
+            .slots
+            .iter()
+            .filter(|s| matches!(s, Slot::Leaf { page, .. } if survey.adopted.contains(page) || survey.unnamed.contains(page)))
+            .copied()
+            .collect();
         let Some((index, index_slots)) = plan.indexes.iter().find_map(|p| Some((p, witness(survey, p)?))).filter(|_| !slots.is_empty())
         else {
             continue;
@@ -65,7 +99,9 @@ pub(super) fn adopted(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<()> {
         known.par_sort_unstable();
         let mut gone = Vec::new();
         sides.each_row(ctx, &mut |s| {
-            if known.binary_search(&s.hash).is_err() {
+            // A cell that its pointer names is live, whatever the index says.
+            let doubtful = survey.adopted.contains(&s.page) || s.cell >= UNNAMED;
+            if doubtful && known.binary_search(&s.hash).is_err() {
                 gone.push(super::Excluded {
                     page: s.page,
                     cell: s.cell,
@@ -134,8 +170,7 @@ pub(super) fn indexes(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<()> {
             log.add(Defect::new(Code::IndexCountDiffers, 0, scan.sum.count, want.count), Site::object(t.object));
         }
         let sides = Sides { pages: &survey.pages, table_slots, table_plan, index_slots: &t.tree.slots, plan, encoding: survey.encoding };
-        let (missing, surplus, gone) = sides.differ(want.count.max(scan.sum.count), &mut log, ctx)?;
-        fits.push((i, IndexFit::Differs { missing, surplus, gone }));
+        fits.push((i, sides.differ(want.count.max(scan.sum.count), &mut log, ctx)?));
     }
     survey.findings.merge(log);
     for (i, found) in fits {
@@ -166,6 +201,7 @@ struct Sides<'s, 'a> {
 /// A row or entry by its hash: what a pass over one side gives.
 struct Seen<'r> {
     hash: u64,
+    key: u64,
     page: PageNo,
     cell: u16,
     rowid: Option<i64>,
@@ -173,10 +209,11 @@ struct Seen<'r> {
 }
 
 impl Sides<'_, '_> {
-    fn differ(&self, entries: u64, log: &mut Findings, ctx: &Ctx) -> Result<(u64, u64, Vec<i64>)> {
+    fn differ(&self, entries: u64, log: &mut Findings, ctx: &Ctx) -> Result<IndexFit> {
         let parts = entries.div_ceil(HASHES_AT_ONCE).max(1);
         let (mut missing, mut surplus) = (0_u64, 0_u64);
-        let mut named: BTreeSet<i64> = BTreeSet::new();
+        let mut named: BTreeSet<GoneEntry> = BTreeSet::new();
+        let mut unknown: Vec<Absent> = Vec::new();
         let by_rowid = matches!(self.plan.columns.last().map(|c| &c.source), Some(IndexSource::Rowid));
         for part in 0..parts {
             let mine = |hash: u64| hash.checked_rem(parts) == Some(part);
@@ -204,6 +241,9 @@ impl Sides<'_, '_> {
                     if take(&mut absent, s.hash) {
                         let here = self.pages.site(site, s.page).cell(s.cell);
                         log.add_with(Defect::new(Code::RowNotInIndex, 0, u64::from(s.cell), 0), here, (s.words)());
+                        if unknown.len() < NAMED {
+                            unknown.push(Absent { page: s.page, cell: s.cell, rowid: s.rowid, key: s.key });
+                        }
                     }
                 })?;
             }
@@ -212,21 +252,22 @@ impl Sides<'_, '_> {
                     if take(&mut extra, s.hash) {
                         let here = self.pages.site(site, s.page).cell(s.cell);
                         log.add_with(Defect::new(Code::IndexEntryWithoutRow, 0, u64::from(s.cell), 0), here, (s.words)());
-                        if let Some(rowid) = s.rowid.filter(|_| by_rowid && named.len() < GONE) {
-                            named.insert(rowid);
+                        if let Some(rowid) = s.rowid.filter(|_| by_rowid && named.len() < NAMED) {
+                            named.insert(GoneEntry { rowid, key: s.key, page: s.page, cell: s.cell });
                         }
                     }
                 })?;
             }
         }
         if !named.is_empty() {
+            let mut there: BTreeSet<i64> = BTreeSet::new();
+            let rowids: BTreeSet<i64> = named.iter().map(|g| g.rowid).collect();
             self.each_row(ctx, &mut |s| {
-                if let Some(rowid) = s.rowid {
-                    named.remove(&rowid);
-                }
+                there.extend(s.rowid.filter(|r| rowids.contains(r)));
             })?;
+            named.retain(|g| !there.contains(&g.rowid));
         }
-        Ok((missing, surplus, named.into_iter().collect()))
+        Ok(IndexFit::Differs { missing, surplus, absent: unknown, gone: named.into_iter().collect() })
     }
 
     fn each_row(&self, ctx: &Ctx, f: &mut dyn FnMut(Seen<'_>)) -> Result<()> {
@@ -239,12 +280,12 @@ impl Sides<'_, '_> {
                 return Ok(());
             }
             let row = Row { rowid: at.cell.rowid, payload, fields: &fields };
-            if let Some(hash) = judge.entry_hash(&row, self.plan) {
+            if let Some((key, hash)) = judge.entry_hashes(&row, self.plan) {
                 let words = || match row.rowid {
                     Some(rowid) => format!("rowid {rowid}"),
                     None => words(fields.values(payload).take(self.table_plan.key.as_ref().map_or(1, |k| k.columns.len())), self.encoding),
                 };
-                f(Seen { hash: hash.get(), page: at.page, cell: at.no, rowid: at.cell.rowid, words: &words });
+                f(Seen { hash: hash.get(), key: key.get(), page: at.page, cell: at.no, rowid: at.cell.rowid, words: &words });
             }
             Ok(())
         })?;
@@ -259,10 +300,10 @@ impl Sides<'_, '_> {
             if fields.read(payload, at.cell.payload_len).is_err() || fields.len() != self.plan.columns.len() {
                 return Ok(());
             }
-            let hash = fields.values(payload).fold(EntryHash::default(), EntryHash::add);
+            let (key, hash) = fields.values(payload).fold((EntryHash::default(), EntryHash::default()), |(_, h), v| (h, h.add(v)));
             let rowid = fields.values(payload).last().and_then(Value::as_int);
             let words = || words(fields.values(payload), self.encoding);
-            f(Seen { hash: hash.get(), page: at.page, cell: at.no, rowid, words: &words });
+            f(Seen { hash: hash.get(), key: key.get(), page: at.page, cell: at.no, rowid, words: &words });
             Ok(())
         })?;
         Ok(())

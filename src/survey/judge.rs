@@ -65,15 +65,6 @@ impl<'p> Judge<'p> {
             log.add(d, here);
             return Verdict::Breaks(Code::FewerKeyValues, 0);
         }
-        for field in row.fields.as_slice() {
-            if field.serial >= 13
-                && field.serial & 1 == 1
-                && let Value::Text(t) = field.value(row.payload)
-                && !plan.encoding.is_valid(t)
-            {
-                log.add(Defect::new(Code::TextNotDecodable, field.start, 0, 0), here);
-            }
-        }
         for &(column, class, not_null) in &self.ruled {
             let Some(value) = plan.stored_value(row, column) else { continue };
             if not_null && value.is_null() {
@@ -101,9 +92,31 @@ impl<'p> Judge<'p> {
         verdict
     }
 
+    /// Notes texts that are not valid in the encoding; `true` when there is one.
+    pub fn undecodable(&self, row: &Row<'_>, here: Site, log: &mut Findings) -> bool {
+        let mut any = false;
+        for field in row.fields.as_slice() {
+            if field.serial >= 13
+                && field.serial & 1 == 1
+                && let Value::Text(t) = field.value(row.payload)
+                && !self.plan.encoding.is_valid(t)
+            {
+                log.add(Defect::new(Code::TextNotDecodable, field.start, 0, 0), here);
+                any = true;
+            }
+        }
+        any
+    }
+
     /// The hash of the entry that an index should have for a row; `None` when it should have none, or it cannot be computed.
     #[must_use]
     pub fn entry_hash(&self, row: &Row<'_>, index: &IndexPlan) -> Option<EntryHash> {
+        self.entry_hashes(row, index).map(|(_, whole)| whole)
+    }
+
+    /// As [`Judge::entry_hash`], with the hash of all values but the last, which is the rowid in an index of a rowid table.
+    #[must_use]
+    pub fn entry_hashes(&self, row: &Row<'_>, index: &IndexPlan) -> Option<(EntryHash, EntryHash)> {
         if !index.computable {
             return None;
         }
@@ -113,7 +126,9 @@ impl<'p> Judge<'p> {
             return None;
         }
         let mut hash = EntryHash::default();
+        let mut key = hash;
         for column in &index.columns {
+            key = hash;
             hash = match &column.source {
                 IndexSource::Rowid => hash.add(row.rowid.map_or(Value::Null, Value::Int)),
                 IndexSource::Column(i) => match self.plan.stored_value(row, *i) {
@@ -123,7 +138,7 @@ impl<'p> Judge<'p> {
                 IndexSource::Expr(expr) => hash.add(self.computer.value(row, expr)?.value()),
             };
         }
-        Some(hash)
+        Some((key, hash))
     }
 
     fn generated_column(&self, row: &Row<'_>, column: usize, here: Site, log: &mut Findings, verdict: &mut Verdict) {

@@ -12,9 +12,11 @@ pub mod freelist;
 pub mod index;
 pub mod judge;
 pub mod key;
+mod mend;
 pub mod orphan_trees;
 pub mod plan;
 pub mod pointer_map;
+mod rowids;
 pub mod schema_rows;
 pub mod table;
 pub mod verdict;
@@ -41,7 +43,7 @@ pub use verdict::Class;
 
 /// How often trees are scanned anew because orphans came back: a leaf brings no further holes, so the second round settles
 /// all but overflow chains that the first took for orphans.
-const ADOPTION_ROUNDS: usize = 4;
+const ADOPTION_ROUNDS: usize = 6;
 
 /// What a tree holds.
 #[derive(Debug)]
@@ -96,6 +98,14 @@ pub struct Survey<'a> {
     pub orphans: Vec<PageNo>,
     /// Orphans that came back into a tree.
     pub adopted: std::collections::BTreeSet<PageNo>,
+    /// Leaves with cells that no pointer names.
+    pub unnamed: std::collections::BTreeSet<PageNo>,
+    /// Cells that their pointer names and that lie in free space.
+    pub stale: std::collections::BTreeSet<(PageNo, u16)>,
+    /// Rowids that neighbours leave room for, by the cell of a phantom.
+    pub suggested: std::collections::BTreeMap<(PageNo, u16), i64>,
+    /// Findings on what was mended before the last scan.
+    noted: Vec<(Defect, Site)>,
     /// Everything found.
     pub findings: Findings,
 }
@@ -139,15 +149,20 @@ impl<'a> Survey<'a> {
             freelist: Freelist::default(),
             orphans: Vec::new(),
             adopted: std::collections::BTreeSet::new(),
+            unnamed: std::collections::BTreeSet::new(),
+            stale: std::collections::BTreeSet::new(),
+            suggested: std::collections::BTreeMap::new(),
+            noted: Vec::new(),
             findings,
         };
         let base = survey.findings.clone();
+        let mut rowids_settled = false;
         for round in 0..ADOPTION_ROUNDS {
             survey.scan_all(ctx)?;
             let (trunk, count) = (survey.header.freelist_trunk, survey.header.freelist_count);
             survey.freelist = freelist::walk(&survey.pages, trunk, count, &survey.claims, &mut survey.findings, ctx)?;
             survey.collect_orphans();
-            if round.saturating_add(1) == ADOPTION_ROUNDS || !(orphan_trees::assign(&mut survey, ctx)? || adopt::adopt(&mut survey, ctx)?) {
+            if round.saturating_add(1) == ADOPTION_ROUNDS || !survey.settle(&mut rowids_settled, ctx)? {
                 break;
             }
             for role in [Role::Overflow, Role::FreelistTrunk, Role::FreelistLeaf] {
@@ -156,6 +171,9 @@ impl<'a> Survey<'a> {
             survey.findings = base.clone();
         }
         survey.note_orphans();
+        for (defect, site) in std::mem::take(&mut survey.noted) {
+            survey.findings.add(defect, site);
+        }
         compare::adopted(&mut survey, ctx)?;
         survey.interiors(ctx)?;
         if auto_vacuum {
@@ -163,8 +181,37 @@ impl<'a> Survey<'a> {
             pointer_map::compare(&survey.pages, &trees, &survey.adopted, &mut survey.findings, ctx)?;
         }
         compare::indexes(&mut survey, ctx)?;
+        rowids::set_aside(&mut survey, ctx)?;
+        survey.overwritten();
         ctx.progress.finish();
         Ok(survey)
+    }
+
+    /// One round of bringing back what damage cut off; `true` when something has to be scanned anew. Rowids come last, and
+    /// once: they need everything else in its place.
+    fn settle(&mut self, rowids_settled: &mut bool, ctx: &Ctx) -> Result<bool> {
+        if orphan_trees::assign(self, ctx)? || mend::leaves(self, ctx)? || adopt::adopt(self, ctx)? || mend::cells(self, ctx)? {
+            return Ok(true);
+        }
+        if *rowids_settled || !rowids::doubted(self) {
+            return Ok(false);
+        }
+        *rowids_settled = true;
+        let findings = self.findings.clone();
+        compare::indexes(self, ctx)?;
+        self.findings = findings;
+        rowids::restore(self, ctx)
+    }
+
+    /// Sets rows aside whose text was overwritten together with other cells of their leaf.
+    fn overwritten(&mut self) {
+        for t in &mut self.trees {
+            let Some(Content::Table { scan, .. }) = &mut t.content else { continue };
+            for (page, cell, rowid) in scan.overwritten() {
+                scan.excluded.push(Excluded { page, cell, rowid, code: Code::TextNotDecodable, got: 0 });
+                scan.rows = scan.rows.saturating_sub(1);
+            }
+        }
     }
 
     fn scan_all(&mut self, ctx: &Ctx) -> Result<()> {

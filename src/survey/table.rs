@@ -14,11 +14,15 @@ use crate::survey::judge::{Judge, Verdict};
 use crate::survey::key::KeyOrder;
 use crate::survey::plan::{Row, TablePlan};
 use crate::tree::cells::{CellAt, visit};
+use crate::tree::mend::UNNAMED;
 use crate::tree::payload::PayloadReader;
 use crate::tree::{Claims, Owner, Pages, Role, Slot, Tree};
 
 /// How many slots one worker takes at a time: about a megabyte of pages of usual size.
 const RUN: usize = 256;
+
+/// Rows with texts that are not valid in the encoding that are kept by place; a table with more of them is written so.
+const ODD_TEXT: usize = 1000;
 
 /// A row that is not to be written as it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,8 +59,14 @@ pub struct TableScan {
     pub damaged: Vec<PageNo>,
     /// Cells that do not decode, by page.
     pub skipped: Vec<(PageNo, u32)>,
-    /// The largest rowid of a row that can be written.
-    pub max_rowid: Option<i64>,
+    /// Bytes of leaves that nothing explains, by page: what damage left of cells that are gone.
+    pub unexplained: Vec<(PageNo, u32)>,
+    /// Rows with a text that is not valid in the encoding.
+    pub undecodable: u64,
+    /// The first of them.
+    pub odd_text: Vec<(PageNo, u16, Option<i64>)>,
+    /// Rows whose rowid lies outside the bounds that parents set.
+    pub outside: u64,
     /// Rows that two chains of overflow pages made depend on the order of the scan.
     pub contested: bool,
     first: Option<i64>,
@@ -66,6 +76,19 @@ pub struct TableScan {
 }
 
 impl TableScan {
+    /// Rows with texts that damage overwrote: bytes that are no text stand only on leaves of which other cells are broken,
+    /// while all other rows of the table are text throughout.
+    #[must_use]
+    pub fn overwritten(&self) -> Vec<(PageNo, u16, Option<i64>)> {
+        let broken = |page: PageNo| {
+            let excluded = self.excluded.iter().any(|e| e.page == page && is_broken(e.code));
+            excluded || self.skipped.iter().any(|(p, _)| *p == page)
+        };
+        let all = wide(self.odd_text.len()) == self.undecodable && self.odd_text.iter().all(|(page, ..)| broken(*page));
+        let free = |(page, cell, _): &(PageNo, u16, Option<i64>)| !self.is_excluded(*page, *cell);
+        if all { self.odd_text.iter().filter(|r| free(r)).copied().collect() } else { Vec::new() }
+    }
+
     /// Whether the row at this place is excluded.
     #[must_use]
     pub fn is_excluded(&self, page: PageNo, cell: u16) -> bool {
@@ -114,6 +137,7 @@ impl TableScan {
         self.rewritten.extend(part.rewritten);
         self.damaged.extend(part.damaged);
         self.skipped.extend(part.skipped);
+        self.unexplained.extend(part.unexplained);
         self.contested |= part.contested;
         for (sum, more) in self.sums.iter_mut().zip(&part.sums) {
             sum.merge(*more);
@@ -129,7 +153,9 @@ impl TableScan {
             log.add(Defect::new(Code::KeyOrder, 0, 0, 0), Site::object(plan.object));
         }
         self.ordered &= ascends && part.ordered;
-        self.max_rowid = self.max_rowid.max(part.max_rowid);
+        self.undecodable = self.undecodable.saturating_add(part.undecodable);
+        self.odd_text.extend(part.odd_text.into_iter().take(ODD_TEXT.saturating_sub(self.odd_text.len())));
+        self.outside = self.outside.saturating_add(part.outside);
         self.first = self.first.or(part.first);
         self.last = part.last.or(self.last);
         if self.first_key.is_none() {
@@ -158,9 +184,15 @@ fn scan_run(
     let site = Site::object(plan.object);
     let bounds = leaf_bounds(slots);
     let mut bound_at = 0_usize;
+    let mut last_stood: Option<i64> = None;
     let seen = visit(pages, slots, site, true, log, ctx, |log, at: CellAt<'_>| {
         scan.cells = scan.cells.saturating_add(1);
-        let here = pages.site(site, at.page).cell(at.no);
+        let mut here = pages.site(site, at.page);
+        if at.no < UNNAMED {
+            here = here.cell(at.no);
+        } else {
+            log.add(Defect::new(Code::CellUnnamed, at.cell.at, u64::from(at.cell.at), 0), here);
+        }
         let mut exclude = |code: Code, got: u64| {
             scan.excluded.push(Excluded { page: at.page, cell: at.no, rowid: at.cell.rowid, code, got });
         };
@@ -197,6 +229,12 @@ fn scan_run(
             return Ok(());
         }
         let row = Row { rowid: at.cell.rowid, payload, fields: &fields };
+        if judge.undecodable(&row, here, log) {
+            scan.undecodable = scan.undecodable.saturating_add(1);
+            if scan.odd_text.len() < ODD_TEXT {
+                scan.odd_text.push((at.page, at.no, at.cell.rowid));
+            }
+        }
         let verdict = judge.judge(&row, here, log, &mut scan.sums);
         if let Some(rowid) = at.cell.rowid {
             while bounds.get(bound_at).is_some_and(|b| b.0 != at.page) {
@@ -206,13 +244,20 @@ fn scan_run(
                 && (above.is_some_and(|a| rowid <= a) || upto.is_some_and(|u| rowid > u))
             {
                 log.add_with(Defect::new(Code::KeyOutsideParent, at.cell.at, u64::from(at.no), 0), here, format!("rowid {rowid}"));
+                scan.outside = scan.outside.saturating_add(1);
             }
-            if scan.last.is_some_and(|last| rowid <= last) {
-                let code = if scan.last == Some(rowid) { Code::RowidTwice } else { Code::KeyOrder };
-                let got = if code == Code::RowidTwice { u64::from_ne_bytes(rowid.to_ne_bytes()) } else { u64::from(at.no) };
-                log.add_with(Defect::new(code, at.cell.at, got, 0), here, format!("rowid {rowid}"));
-                scan.ordered = false;
+            let stood = at.stood.unwrap_or(rowid);
+            if last_stood.is_some_and(|last| stood <= last) {
+                let code = if last_stood == Some(stood) { Code::RowidTwice } else { Code::KeyOrder };
+                let got = if code == Code::RowidTwice { u64::from_ne_bytes(stood.to_ne_bytes()) } else { u64::from(at.no) };
+                log.add_with(Defect::new(code, at.cell.at, got, 0), here, format!("rowid {stood}"));
             }
+            last_stood = Some(stood);
+            if at.stood.is_some() {
+                let words = format!("rowid {stood} is {rowid} again");
+                log.add_with(Defect::new(Code::RowidRestored, at.cell.at, u64::from(at.no), 0), here, words);
+            }
+            scan.ordered &= scan.last.is_none_or(|last| rowid > last);
             scan.first = scan.first.or(Some(rowid));
             scan.last = Some(rowid);
         }
@@ -239,12 +284,20 @@ fn scan_run(
                 return Ok(());
             }
         }
-        scan.max_rowid = scan.max_rowid.max(at.cell.rowid);
         Ok(())
     })?;
     scan.damaged = seen.damaged;
     scan.skipped = seen.skipped;
+    scan.unexplained = seen.unexplained;
     Ok(scan)
+}
+
+/// Whether a cell with this defect was overwritten.
+fn is_broken(code: Code) -> bool {
+    matches!(
+        code,
+        Code::HeaderSizeBad | Code::SerialTypeReserved | Code::BodyShort | Code::VarintCut | Code::PayloadSizeAbsurd | Code::CellOutside
+    )
 }
 
 /// Whether an overflow page that lies within a text holds nothing but zeros: text has none, so the page was wiped and the

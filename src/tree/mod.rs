@@ -7,20 +7,24 @@
 pub mod accounting;
 pub mod cells;
 pub mod claims;
+pub mod mend;
 pub mod payload;
 pub mod repair;
 pub mod walk;
 
+use std::collections::BTreeMap;
+
 use crate::evidence::{PageRef, PageSource};
 use crate::finding::{Code, Defect, Origin, Site};
-use crate::format::{Page, Split};
+use crate::format::{Cell, Page, PageKind, Split};
 use crate::ids::{PageNo, idx};
 
 pub use claims::{Claims, Owner, Role};
+pub use mend::{MendedCell, MendedLeaf};
 pub use walk::{Slot, Tree, TreeKind};
 
 /// The pages of a database with the numbers that reading them needs.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Pages<'a> {
     source: &'a dyn PageSource,
     /// The local/overflow split of this usable size.
@@ -31,6 +35,8 @@ pub struct Pages<'a> {
     lock_page: PageNo,
     /// Page 1 has no database header (a tree page that stands where page 1 should be is read from offset 0).
     bare_first_page: bool,
+    /// Leaves that are read otherwise than their header and pointers say.
+    mended: BTreeMap<PageNo, MendedLeaf>,
 }
 
 impl std::fmt::Debug for Pages<'_> {
@@ -51,6 +57,7 @@ impl<'a> Pages<'a> {
             count: source.page_count(),
             lock_page: source.page_size().lock_byte_page(),
             bare_first_page: false,
+            mended: BTreeMap::new(),
         }
     }
 
@@ -160,7 +167,46 @@ impl<'a> Pages<'a> {
         }
     }
 
-    fn header_at(&self, no: PageNo) -> usize {
+    /// Settles how a leaf is read.
+    pub fn mend(&mut self, no: PageNo, leaf: MendedLeaf) {
+        self.mended.insert(no, leaf);
+    }
+
+    /// How a leaf is read, where that is not as its header and pointers say.
+    #[must_use]
+    #[inline]
+    pub fn mended(&self, no: PageNo) -> Option<&MendedLeaf> {
+        if self.mended.is_empty() { None } else { self.mended.get(&no) }
+    }
+
+    /// A cell of a page by its number, as it was settled.
+    ///
+    /// # Errors
+    /// As [`Pages::leaf`] and [`Page::cell`]; `cell-outside` when a mended leaf has no such cell.
+    pub fn cell(&self, no: PageNo, i: u16) -> Result<Cell<'a>, Defect> {
+        let Some(leaf) = self.mended(no) else { return self.leaf(no)?.cell(i, &self.split) };
+        let gone = Defect::new(Code::CellOutside, 0, u64::from(i), 0);
+        let cell = leaf.find(i).ok_or(gone)?;
+        mend::cell_at(self.usable_bytes(no), leaf.kind, &self.split, cell).ok_or(gone)
+    }
+
+    /// The cells of a leaf that decode, with their numbers, in key order and as they were settled; and the kind of the leaf.
+    ///
+    /// # Errors
+    /// As [`Pages::leaf`].
+    pub fn cells(&self, no: PageNo) -> Result<(PageKind, Vec<(u16, Cell<'a>)>), Defect> {
+        if let Some(leaf) = self.mended(no) {
+            let bytes = self.usable_bytes(no);
+            let cells = leaf.cells.iter().filter_map(|m| Some((m.no, mend::cell_at(bytes, leaf.kind, &self.split, m)?)));
+            return Ok((leaf.kind, cells.collect()));
+        }
+        let page = self.leaf(no)?;
+        Ok((page.kind, page.cells(self.split).filter_map(|(i, c)| Some((i, c.ok()?))).collect()))
+    }
+
+    /// Where the header of a page begins.
+    #[must_use]
+    pub fn header_at(&self, no: PageNo) -> usize {
         if no == PageNo::ONE && !self.bare_first_page { crate::format::header::HEADER_LEN } else { 0 }
     }
 }

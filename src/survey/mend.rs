@@ -1,0 +1,316 @@
+//! Cells that header and pointers of their leaf do not lead to any more.
+//!
+//! Tests:    bytes of damaged leaves that no cell, freeblock or fragment explains; children that read as no page.
+//! Collects: whole cells that fit the table, as mended leaves.
+//! Leaves:   whether a row was deleted before the damage, to the indexes of the table; rowids, to [`super::rowids`].
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::ctx::Ctx;
+use crate::error::Result;
+use crate::finding::{Code, Defect, Site};
+use crate::format::{Cell, Fields, PageKind, Value};
+use crate::ids::{ObjectId, PageNo, idx, small, wide};
+use crate::schema::IndexSource;
+use crate::survey::adopt::{Reader, edges, reader};
+use crate::survey::judge::fits_declaration;
+use crate::survey::key::KeyOrder;
+use crate::survey::plan::{IndexPlan, Row};
+use crate::survey::{Content, Survey, compare};
+use crate::tree::mend::{UNNAMED, explain, tile, unexplained};
+use crate::tree::payload::PayloadReader;
+use crate::tree::{MendedCell, MendedLeaf, Owner, Role, Slot, TreeKind};
+
+/// Leaves that are searched in one round; each costs a decoding attempt for every byte that is not explained.
+const LEAVES: usize = 20_000;
+
+/// A cell that has no number yet.
+const NONE: u16 = u16::MAX;
+
+/// Bytes that a record must have before two equal ones are taken for one row: shorter ones are equal by accident.
+const TWIN: usize = 8;
+
+/// Bounds that parents set for a leaf: rowids lie above the first and are at most the second.
+type Bounds = (Option<i64>, Option<i64>);
+
+/// Finds cells without a pointer; `true` when a leaf is read otherwise from now on.
+///
+/// # Errors
+/// Cancellation only.
+pub(super) fn cells(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
+    let mut found: Vec<(PageNo, MendedLeaf, Vec<u16>, bool)> = Vec::new();
+    for (i, t) in survey.trees.iter().enumerate() {
+        let Some(Content::Table { plan, scan }) = &t.content else { continue };
+        if t.object == ObjectId::SCHEMA || scan.damaged.is_empty() {
+            continue;
+        }
+        let Some(reader) = reader(survey, i) else { continue };
+        let witness = compare::has_witness(survey, plan);
+        let bounds = bounds(&t.tree.slots);
+        for no in scan.damaged.iter().copied().filter(|no| survey.pages.mended(*no).is_none()) {
+            ctx.check()?;
+            if found.len() >= LEAVES {
+                break;
+            }
+            let within = bounds.get(&no).copied().unwrap_or_default();
+            if let Some((leaf, stale, carved)) = search(survey, &reader, &t.tree.slots, no, within, witness) {
+                found.push((no, leaf, stale, carved));
+            }
+        }
+    }
+    let any = !found.is_empty();
+    for (no, leaf, stale, carved) in found {
+        survey.stale.extend(stale.into_iter().map(|c| (no, c)));
+        if carved {
+            // Its header does not say what is free: an index may know better.
+            survey.adopted.insert(no);
+        }
+        survey.unnamed.insert(no);
+        survey.pages.mend(no, leaf);
+    }
+    Ok(any)
+}
+
+/// A leaf with its cells, those of them that lie in free space, and whether it was read without its header.
+fn search(
+    survey: &Survey<'_>,
+    reader: &Reader,
+    slots: &[Slot],
+    no: PageNo,
+    bounds: Bounds,
+    witness: bool,
+) -> Option<(MendedLeaf, Vec<u16>, bool)> {
+    let pages = &survey.pages;
+    let page = pages.leaf(no).ok()?;
+    if page.kind.is_interior() {
+        return None;
+    }
+    let sound = pages.page(no).is_ok();
+    let mut fit = Fit::new(survey, reader, bounds);
+    let named: Vec<(u16, Cell<'_>)> = page.cells(pages.split).filter_map(|(i, c)| Some((i, c.ok()?))).collect();
+    let explained = explain(&page, &pages.split, sound);
+    if !explained.trusted {
+        let mut carved = carve(survey, page.bytes(), page.pointers_at(), page.kind, &mut fit);
+        if let Some(at) = slots.iter().position(|s| matches!(s, Slot::Leaf { page, .. } if *page == no)) {
+            between(survey, reader, slots, at, &mut carved);
+        }
+        if carved.len() > named.len().saturating_mul(2) {
+            return Some((leaf_of(survey, reader, page.kind, carved), Vec::new(), true));
+        }
+        if !witness {
+            return None;
+        }
+    }
+    let mut places: Vec<u32> = Vec::new();
+    for range in unexplained(&explained) {
+        places.extend(tile(page.bytes(), range, page.kind, &pages.split, false, &mut |c| fit.fits(c)));
+    }
+    let rowids: BTreeSet<i64> = named.iter().filter_map(|(_, c)| c.rowid).collect();
+    let mut cells: Vec<(MendedCell, Cell<'_>)> = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (i, cell) in named {
+        if seen.insert(cell.at) {
+            cells.push((MendedCell { no: i, at: cell.at, rowid: None }, cell));
+        }
+    }
+    let before = cells.len();
+    let mut next = UNNAMED;
+    let mut twins = false;
+    for at in places {
+        let Ok(cell) = Cell::read(page.bytes(), idx(at), page.kind, &pages.split) else { continue };
+        if cell.rowid.is_some_and(|r| rowids.contains(&r)) || !seen.insert(at) {
+            continue;
+        }
+        // A named cell with the same record was this cell before its rowid was changed.
+        let twin = |c: &Cell<'_>| c.overflow.is_none() && c.local == cell.local && c.local.len() >= TWIN;
+        if let (Some(rowid), Some((m, _))) = (cell.rowid, cells.iter_mut().take(before).find(|(m, c)| m.rowid.is_none() && twin(c))) {
+            m.rowid = Some(rowid);
+            twins = true;
+            continue;
+        }
+        cells.push((MendedCell { no: next, at, rowid: None }, cell));
+        next = next.saturating_add(1);
+    }
+    if cells.len() == before && !twins {
+        return None;
+    }
+    let stale: Vec<u16> = cells.iter().filter(|(m, _)| explained.trusted && m.at < explained.start).map(|(m, _)| m.no).collect();
+    Some((leaf_of(survey, reader, page.kind, cells), stale, false))
+}
+
+/// Whether cells fit a table or index; keeps buffers.
+struct Fit<'s, 'a> {
+    survey: &'s Survey<'a>,
+    reader: &'s Reader,
+    bounds: Bounds,
+    payload: PayloadReader,
+    fields: Fields,
+}
+
+impl<'s, 'a> Fit<'s, 'a> {
+    fn new(survey: &'s Survey<'a>, reader: &'s Reader, bounds: Bounds) -> Fit<'s, 'a> {
+        Fit { survey, reader, bounds, payload: PayloadReader::new(), fields: Fields::new() }
+    }
+
+    /// Whether a cell can be a row of the table: every value in its class, as many values as the table has columns, and the
+    /// rowid within the bounds of the leaf.
+    fn fits(&mut self, cell: &Cell<'_>) -> bool {
+        let (above, upto) = self.bounds;
+        if cell.rowid.is_some_and(|r| above.is_some_and(|a| r <= a) || upto.is_some_and(|u| r > u)) {
+            return false;
+        }
+        let Ok(payload) = self.payload.read(&self.survey.pages, cell) else { return false };
+        if self.fields.read(payload, cell.payload_len).is_err() {
+            return false;
+        }
+        // Nothing but its shape speaks for the cell: text that is none was overwritten.
+        let encoding = self.survey.encoding;
+        if self.fields.values(payload).any(|v| matches!(v, Value::Text(t) if !encoding.is_valid(t))) {
+            return false;
+        }
+        match self.reader {
+            Reader::Table(plan) => {
+                let row = Row { rowid: cell.rowid, payload, fields: &self.fields };
+                self.fields.len() == plan.stored.len() && fits_declaration(plan, &row)
+            }
+            Reader::Index(plan) => {
+                let by_rowid = matches!(plan.columns.last().map(|c| &c.source), Some(IndexSource::Rowid));
+                let last = self.fields.values(payload).last();
+                self.fields.len() == plan.columns.len() && (!by_rowid || matches!(last, Some(Value::Int(_))))
+            }
+        }
+    }
+}
+
+/// The cells of a leaf whose header and pointers are gone. When bounds of the parents let none through they are taken for
+/// wrong: separators are hints.
+fn carve<'a>(survey: &Survey<'a>, bytes: &'a [u8], from: usize, kind: PageKind, fit: &mut Fit<'_, '_>) -> Vec<(MendedCell, Cell<'a>)> {
+    let range = (small(from), small(bytes.len()));
+    let split = survey.pages.split;
+    let mut places = tile(bytes, range, kind, &split, true, &mut |c| fit.fits(c));
+    if places.is_empty() && fit.bounds != (None, None) {
+        fit.bounds = (None, None);
+        places = tile(bytes, range, kind, &split, true, &mut |c| fit.fits(c));
+    }
+    let mut out: Vec<(MendedCell, Cell<'a>)> = Vec::new();
+    let mut rowids = BTreeSet::new();
+    // Of two cells with one rowid the one that was written later lies lower.
+    for at in places {
+        let Ok(cell) = Cell::read(bytes, idx(at), kind, &split) else { continue };
+        if cell.rowid.is_none_or(|r| rowids.insert(r)) {
+            out.push((MendedCell { no: NONE, at, rowid: None }, cell));
+        }
+    }
+    out
+}
+
+/// Leaves of cells that were carved from an index-like leaf those whose keys lie between the keys around the leaf. What a
+/// split moved to another leaf still stands in the bytes.
+fn between(survey: &Survey<'_>, reader: &Reader, slots: &[Slot], at: usize, cells: &mut Vec<(MendedCell, Cell<'_>)>) {
+    let Some(key) = key_of(reader) else { return };
+    let mut order = KeyOrder::new(key, survey.encoding);
+    let (before, behind) = edges(survey, slots, at);
+    let mut payload = PayloadReader::new();
+    cells.retain(|(_, c)| {
+        let Ok(record) = payload.read(&survey.pages, c) else { return false };
+        before.as_ref().is_none_or(|b| order.ascends(b, record)) && behind.as_ref().is_none_or(|b| order.ascends(record, b))
+    });
+}
+
+fn key_of(reader: &Reader) -> Option<&IndexPlan> {
+    match reader {
+        Reader::Table(plan) => plan.key.as_ref(),
+        Reader::Index(plan) => Some(plan),
+    }
+}
+
+/// Cells in key order; those without a number get one. Cells of a rowid table that have a pointer keep the order of their
+/// pointers, so that a rowid that breaks it still shows.
+fn leaf_of(survey: &Survey<'_>, reader: &Reader, kind: PageKind, mut cells: Vec<(MendedCell, Cell<'_>)>) -> MendedLeaf {
+    if let Some(key) = key_of(reader) {
+        let mut order = KeyOrder::new(key, survey.encoding);
+        let mut payload = PayloadReader::new();
+        let mut with: Vec<(Vec<u8>, (MendedCell, Cell<'_>))> =
+            cells.into_iter().map(|c| (payload.read(&survey.pages, &c.1).map(<[u8]>::to_vec).unwrap_or_default(), c)).collect();
+        with.sort_by(|a, b| {
+            if order.ascends(&a.0, &b.0) {
+                std::cmp::Ordering::Less
+            } else if order.ascends(&b.0, &a.0) {
+                std::cmp::Ordering::Greater
+            } else {
+                std::cmp::Ordering::Equal
+            }
+        });
+        cells = with.into_iter().map(|(_, c)| c).collect();
+    } else {
+        let (named, mut others): (Vec<_>, Vec<_>) = cells.into_iter().partition(|(m, _)| m.no < UNNAMED && m.no != NONE);
+        others.sort_by_key(|(_, c)| c.rowid);
+        cells = named;
+        for other in others {
+            let at = cells.iter().position(|(_, c)| c.rowid > other.1.rowid).unwrap_or(cells.len());
+            cells.insert(at, other);
+        }
+    }
+    let cells = cells.iter().enumerate().map(|(i, (m, _))| match m.no {
+        NONE => MendedCell { no: u16::try_from(i).unwrap_or(0), ..*m },
+        _ => *m,
+    });
+    MendedLeaf { kind, cells: cells.collect() }
+}
+
+/// Children that read as no page although their cells are whole: header and pointers destroyed. `true` when one came back.
+///
+/// # Errors
+/// Cancellation only.
+pub(super) fn leaves(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
+    let mut found: Vec<(usize, usize, PageNo, Bounds, Option<(PageNo, u16)>, MendedLeaf)> = Vec::new();
+    for (i, t) in survey.trees.iter().enumerate() {
+        if t.object == ObjectId::SCHEMA || t.tree.holes() == 0 {
+            continue;
+        }
+        let Some(reader) = reader(survey, i) else { continue };
+        for (at, slot) in t.tree.slots.iter().enumerate() {
+            ctx.check()?;
+            let Slot::Hole { by, child, above, upto, height } = *slot else { continue };
+            let Some(no) = PageNo::new(child).filter(|_| height.is_none_or(|h| h == 0) && found.len() < LEAVES) else { continue };
+            let mine = survey.claims.owner(no).is_some_and(|o| wide(i) == u64::from(o.0));
+            if !mine || survey.claims.role(no) != Role::Unreadable {
+                continue;
+            }
+            let kind = t.tree.kind.leaf();
+            let bytes = survey.pages.usable_bytes(no);
+            let from = survey.pages.header_at(no).saturating_add(kind.header_len());
+            let mut fit = Fit::new(survey, &reader, (above, upto));
+            let mut cells = carve(survey, bytes, from, kind, &mut fit);
+            between(survey, &reader, &t.tree.slots, at, &mut cells);
+            if !cells.is_empty() {
+                found.push((i, at, no, (above, upto), by, leaf_of(survey, &reader, kind, cells)));
+            }
+        }
+    }
+    let any = !found.is_empty();
+    for (i, at, no, (above, upto), by, leaf) in found {
+        let Some(t) = survey.trees.get_mut(i) else { continue };
+        let site = survey.pages.site(Site::object(t.object), no);
+        survey.noted.push((Defect::new(Code::LeafCarved, 0, wide(leaf.cells.len()), 0), site));
+        if let Some(slot) = t.tree.slots.get_mut(at) {
+            *slot = Slot::Leaf { page: no, by, above, upto };
+        }
+        let role = if t.tree.kind == TreeKind::Table { Role::TableLeaf } else { Role::IndexLeaf };
+        survey.claims.release(no);
+        let _ = survey.claims.claim(no, Owner(u32::try_from(i).unwrap_or(0)), role);
+        survey.adopted.insert(no);
+        survey.pages.mend(no, leaf);
+    }
+    Ok(any)
+}
+
+fn bounds(slots: &[Slot]) -> BTreeMap<PageNo, Bounds> {
+    slots
+        .iter()
+        .filter_map(|s| match *s {
+            Slot::Leaf { page, above, upto, .. } => Some((page, (above, upto))),
+            _ => None,
+        })
+        .collect()
+}
