@@ -428,7 +428,7 @@ problems! {
         "it is left out of the copy and listed";
     #[doc = "The CREATE text does not say them any more."]
     ColumnsGuessed "S008" "columns-guessed" Note
-        "the columns were taken from the records: {got}" =>
+        "the columns are taken from the records" =>
         "the table is declared anew";
     #[doc = "Virtual tables such as FTS5 keep their content in ordinary tables of the same prefix."]
     ShadowTableMissing "S009" "shadow-table-missing" Note

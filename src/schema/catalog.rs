@@ -32,6 +32,8 @@ pub struct SchemaRow {
     pub source: RowSource,
     /// The root page that it names, where that is not taken at its word.
     pub hint: Option<PageNo>,
+    /// Other CREATE texts of the table, for other orders of its columns.
+    pub layouts: Vec<Vec<u8>>,
     /// It may be an old one: its object stands only if a tree of the file belongs to it.
     pub needs_tree: bool,
 }

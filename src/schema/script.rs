@@ -1,6 +1,7 @@
 //! SQL text of an application as the rows that `sqlite_schema` would have: for databases whose own schema is lost.
 
 use super::catalog::SchemaRow;
+use super::ddl::pieces::Pieces;
 use super::ddl::token::{Token, tokens};
 use super::ddl::{Definition, TableDef, VirtualDef, parse};
 use super::name::Name;
@@ -9,7 +10,8 @@ use super::name::Name;
 const MAX_STATEMENTS: usize = 100_000;
 
 /// The CREATE statements of a script as schema rows without root pages, with what SQLite makes along with them: automatic
-/// indexes, `sqlite_sequence`, the shadow tables of FTS5. Other statements are passed over.
+/// indexes, `sqlite_sequence`, the shadow tables of FTS5. ALTER TABLE changes the text of its table as SQLite would. A table
+/// that is created again gives another layout of the first. Other statements are passed over.
 #[must_use]
 pub fn rows(script: &[u8]) -> Vec<SchemaRow> {
     let mut out = Rows::default();
@@ -68,7 +70,42 @@ impl Rows {
         self.rows.iter().any(|r| r.name.eq_ignore_ascii_case(name))
     }
 
+    /// ADD, DROP and RENAME of columns; what is no such statement, or leads to a text that is none, changes nothing.
+    fn alter(&mut self, sql: &[u8]) -> Option<()> {
+        let words: Vec<Token<'_>> = tokens(sql).collect();
+        let mut at = 2_usize;
+        if words.get(3).is_some_and(|t| t.byte(b'.')) {
+            at = 4;
+        }
+        let table = words.get(at).filter(|t| t.is_name())?.name();
+        let rest = words.get(at.checked_add(1)?..)?;
+        let (verb, rest) = rest.split_first()?;
+        let rest = rest.strip_prefix(rest.first().filter(|t| t.is("COLUMN")).map(std::slice::from_ref).unwrap_or_default())?;
+        let first = rest.first().filter(|t| t.is_name())?;
+        let row = self.rows.iter_mut().find(|r| r.kind == b"table" && r.name.eq_ignore_ascii_case(table.as_bytes()))?;
+        let mut pieces = Pieces::of(row.sql.as_deref()?)?;
+        if verb.is("ADD") {
+            pieces.add(first.name(), sql.get(first.at..rest.last()?.end())?.to_vec());
+        } else if verb.is("DROP") {
+            pieces.remove(pieces.position(&first.name())?);
+        } else if verb.is("RENAME") && rest.get(1).is_some_and(|t| t.is("TO")) {
+            pieces.rename(pieces.position(&first.name())?, &rest.get(2).filter(|t| t.is_name())?.name());
+        } else {
+            return None;
+        }
+        let text = pieces.text();
+        if parse(&text).problem.is_none() {
+            row.sql = Some(text);
+        }
+        Some(())
+    }
+
     fn statement(&mut self, sql: &[u8]) {
+        let mut words = tokens(sql);
+        if words.next().is_some_and(|t| t.is("ALTER")) && words.next().is_some_and(|t| t.is("TABLE")) {
+            let _ = self.alter(sql);
+            return;
+        }
         let parsed = parse(sql);
         match &parsed.definition {
             Definition::Table(t) => self.table(t, sql),
@@ -84,7 +121,8 @@ impl Rows {
     }
 
     fn table(&mut self, t: &TableDef, sql: &[u8]) {
-        if self.has(t.name.as_bytes()) {
+        if let Some(known) = self.rows.iter_mut().find(|r| r.name.eq_ignore_ascii_case(t.name.as_bytes())) {
+            known.layouts.push(sql.to_vec());
             return;
         }
         self.push(b"table", &t.name, &t.name, Some(sql.to_vec()));

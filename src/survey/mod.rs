@@ -12,6 +12,7 @@ pub mod freelist;
 pub mod index;
 pub mod judge;
 pub mod key;
+mod layouts;
 mod mend;
 pub mod orphan_trees;
 pub mod plan;
@@ -29,7 +30,7 @@ use crate::error::Result;
 use crate::finding::{Code, Defect, Findings, Site};
 use crate::format::{DatabaseHeader, Encoding};
 use crate::ids::{ObjectId, PageNo};
-use crate::schema::{Catalog, CatalogOptions};
+use crate::schema::{Catalog, CatalogOptions, SchemaRow};
 use crate::survey::schema_rows::Hints;
 use crate::tree::cells::account_interior;
 use crate::tree::{Claims, Pages, Role, Tree};
@@ -131,10 +132,21 @@ impl<'a> Survey<'a> {
         ctx: &Ctx,
     ) -> Result<Survey<'a>> {
         let encoding = header.encoding().unwrap_or_default();
+        let rows = schema_rows::collect(&pages, encoding, header.freelist_trunk, hints, &mut findings, ctx)?;
+        let survey = Survey::of_rows(pages, header, rows, findings.clone(), ctx)?;
+        // Once more, when another order of columns gives a table its tree.
+        match layouts::find(&survey, &mut findings, ctx)? {
+            Some(rows) => Survey::of_rows(survey.pages, header, rows, findings, ctx),
+            None => Ok(survey),
+        }
+    }
+
+    /// Surveys everything under a schema.
+    fn of_rows(pages: Pages<'a>, header: DatabaseHeader, rows: Vec<SchemaRow>, mut findings: Findings, ctx: &Ctx) -> Result<Survey<'a>> {
+        let encoding = header.encoding().unwrap_or_default();
         let auto_vacuum = header.largest_root != 0;
         let claims = Claims::new(pages.count());
         pointer_map::claim(&pages, auto_vacuum, &claims);
-        let rows = schema_rows::collect(&pages, encoding, header.freelist_trunk, hints, &mut findings, ctx)?;
         let options = CatalogOptions { schema_format: header.schema_format.clamp(1, 4) };
         let catalog = Catalog::with_options(rows, options, &mut findings);
         ctx.progress.phase("walk", u64::from(pages.count()));

@@ -10,8 +10,9 @@ use crate::ctx::Ctx;
 use crate::error::Result;
 use crate::finding::{Findings, Site};
 use crate::ids::{ObjectId, PageNo};
-use crate::survey::Survey;
+use crate::schema::RowSource;
 use crate::survey::adopt::{Reader, reader, shape_of_page};
+use crate::survey::{Survey, layouts};
 use crate::tree::claims::{Claims, Owner, Role};
 use crate::tree::walk::{Slot, Tree, TreeKind, Walker};
 
@@ -88,6 +89,12 @@ pub(super) fn assign(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
         ctx.check()?;
         for (place, reader) in &readers {
             let same_kind = survey.trees.get(*place).is_some_and(|t| t.tree.kind == tree.kind);
+            // A declaration from elsewhere has to fit by what its columns mean: its order may be another one.
+            if let (true, Reader::Table(plan), true) = (same_kind, reader, from_elsewhere(survey, *place))
+                && !layouts::is_natural(survey, plan, tree, ctx)?
+            {
+                continue;
+            }
             if let Some(score) = same_kind.then(|| score(survey, reader, tree)).flatten() {
                 let named = hint(survey, *place) == Some(tree.root);
                 let score = if named { score.saturating_add(NAMED) } else { score };
@@ -130,6 +137,12 @@ pub(super) fn assign(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
         }
     }
     Ok(!given.is_empty())
+}
+
+/// Whether the declaration of a tree's object is not the evidence's own.
+fn from_elsewhere(survey: &Survey<'_>, place: usize) -> bool {
+    let row = survey.trees.get(place).and_then(|t| survey.catalog.get(t.object)?.row.as_ref());
+    row.is_some_and(|r| matches!(r.source, RowSource::Given | RowSource::Bytes))
 }
 
 /// The root page that the schema row of a tree's object names without being taken at its word.

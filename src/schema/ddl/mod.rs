@@ -7,6 +7,7 @@ mod create;
 mod damaged;
 mod definition;
 mod expression;
+pub mod pieces;
 mod table;
 pub mod token;
 

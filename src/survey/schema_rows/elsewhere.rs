@@ -16,7 +16,8 @@ use crate::finding::{Findings, Site};
 use crate::format::cell::Split;
 use crate::format::{Cell, Encoding, Fields, PageKind, Value};
 use crate::ids::{ObjectId, PageNo, idx};
-use crate::schema::SchemaRow;
+use crate::schema::ddl::pieces::quoted;
+use crate::schema::{Name, SchemaRow, ddl};
 use crate::survey::freelist;
 use crate::tree::payload::PayloadReader;
 use crate::tree::{Claims, Owner, Pages};
@@ -85,6 +86,7 @@ pub(super) fn on_page_one(pages: &Pages<'_>, encoding: Encoding, ctx: &Ctx) -> R
     let mut rows: Vec<SchemaRow> = Vec::new();
     let mut reader = PayloadReader::new();
     let mut fields = Fields::new();
+    let mut first_cell = bytes.len();
     let mut at = 0_usize;
     while at < bytes.len() {
         ctx.check()?;
@@ -99,13 +101,44 @@ pub(super) fn on_page_one(pages: &Pages<'_>, encoding: Encoding, ctx: &Ctx) -> R
         });
         match row {
             Some((row, len)) => {
+                first_cell = first_cell.min(at);
                 rows.push(row);
                 at = at.saturating_add(idx(len).max(1));
             }
             None => at = at.saturating_add(1),
         }
     }
+    if encoding == Encoding::Utf8 {
+        rows.extend(cut_table(bytes.get(..first_cell).unwrap_or_default(), &rows, site));
+    }
     Ok(rows)
+}
+
+/// A table whose schema row lost its beginning to what wiped the front of page 1: the end of its CREATE text, from within the
+/// name on, stands right before the first whole cell, and a row of one of its indexes says the name.
+fn cut_table(front: &[u8], rows: &[SchemaRow], site: Site) -> Option<SchemaRow> {
+    let open =
+        front.iter().rposition(|b| !(b.is_ascii_graphic() || b.is_ascii_whitespace() || *b >= 0x80)).map_or(0, |i| i.saturating_add(1));
+    let text = front.get(open..)?;
+    let list = text.iter().position(|b| *b == b'(')?;
+    let before = text.get(..list)?.trim_ascii_end();
+    let orphans =
+        rows.iter().filter(|r| r.kind == b"index" && !rows.iter().any(|t| t.kind == b"table" && t.name.eq_ignore_ascii_case(&r.table)));
+    orphans.filter(|_| !before.is_empty()).find_map(|index| {
+        let name = Name::new(&index.table);
+        let heads = [[b"CREATE TABLE ", index.table.as_slice()].concat(), [b"CREATE TABLE ", quoted(&name).as_slice()].concat()];
+        let head = heads.iter().find(|h| h.ends_with(before))?;
+        let sql = [head.as_slice(), text.get(list..)?].concat();
+        ddl::parse(&sql).problem.is_none().then(|| SchemaRow {
+            rowid: index.rowid.saturating_sub(1),
+            kind: b"table".to_vec(),
+            name: index.table.clone(),
+            table: index.table.clone(),
+            sql: Some(sql),
+            site,
+            ..SchemaRow::default()
+        })
+    })
 }
 
 /// Rows whose CREATE text stands anywhere in the files of the evidence: on old pages, in free space, in frames of a log. Text

@@ -1,0 +1,161 @@
+//! Page 1 is gone and the application's schema is at hand: tables find their trees, also where the columns of the file stand
+//! in another order than in the newest CREATE text. Real SQLite makes the files and reads the copies.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+use std::path::{Path, PathBuf};
+
+use rootpage::ctx::Ctx;
+use rootpage::pipeline::{self, Inputs, Options};
+use rootpage::report::Report;
+use rusqlite::Connection;
+use rusqlite::types::Value;
+
+struct Case {
+    dir: tempfile::TempDir,
+    whole: PathBuf,
+}
+
+impl Case {
+    /// A database made by `sql`, kept whole, and a copy of it whose first page is zero.
+    fn new(sql: &str) -> Case {
+        let dir = tempfile::tempdir().unwrap();
+        let whole = dir.path().join("whole.db");
+        let db = Connection::open(&whole).unwrap();
+        db.execute_batch("PRAGMA page_size=1024").unwrap();
+        db.execute_batch(sql).unwrap();
+        drop(db);
+        let mut bytes = std::fs::read(&whole).unwrap();
+        bytes[..1024].fill(0);
+        std::fs::write(dir.path().join("torn.db"), bytes).unwrap();
+        Case { dir, whole }
+    }
+
+    fn recover(&self, schema: &str) -> (Connection, Report) {
+        let given = self.dir.path().join("app.sql");
+        std::fs::write(&given, schema).unwrap();
+        let out = self.dir.path().join("out.db");
+        let inputs = Inputs { schema: Some(given), ..Inputs::at_path(&self.dir.path().join("torn.db")) };
+        let mut options = Options::default();
+        options.force = true;
+        let report = pipeline::recover(&inputs, &options, &out, &Ctx::default()).unwrap();
+        let db = Connection::open(&out).unwrap();
+        let check: String = db.query_row("PRAGMA integrity_check", [], |r| r.get(0)).unwrap();
+        assert_eq!(check, "ok");
+        (db, report)
+    }
+
+    fn rows(&self, sql: &str) -> Vec<Vec<Value>> {
+        query(&Connection::open(&self.whole).unwrap(), sql)
+    }
+}
+
+fn query(db: &Connection, sql: &str) -> Vec<Vec<Value>> {
+    let mut statement = db.prepare(sql).unwrap();
+    let n = statement.column_count();
+    let rows = statement.query_map([], |r| (0..n).map(|i| r.get(i)).collect::<Result<Vec<Value>, _>>()).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+fn has_code(report: &Report, id: &str) -> bool {
+    report.findings.iter().any(|f| f.code == id)
+}
+
+const FILL: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)";
+
+/// An upgraded store: `started_at` was added last, a new installation has it in the middle.
+fn upgraded() -> Case {
+    Case::new(&format!(
+        "CREATE TABLE sessions(id TEXT PRIMARY KEY, source TEXT NOT NULL, tokens INTEGER, title TEXT);
+         ALTER TABLE sessions ADD COLUMN started_at REAL NOT NULL DEFAULT 0;
+         CREATE TABLE messages(id INTEGER PRIMARY KEY, session_id TEXT NOT NULL, body TEXT);
+         {FILL} INSERT INTO sessions SELECT 's' || i, 'cli', i * 3, 'title ' || i, 1700000000.5 + i FROM n;
+         {FILL} INSERT INTO messages SELECT i, 's' || (1 + i % 7), 'message ' || i FROM n;"
+    ))
+}
+
+const NEWEST: &str =
+    "CREATE TABLE sessions(id TEXT PRIMARY KEY, source TEXT NOT NULL, started_at REAL NOT NULL DEFAULT 0, tokens INTEGER, title TEXT);
+    CREATE INDEX by_start ON sessions(started_at);
+    CREATE TABLE messages(id INTEGER PRIMARY KEY, session_id TEXT NOT NULL, body TEXT);";
+
+#[test]
+fn a_column_that_was_added_later_is_found_at_the_end() {
+    let case = upgraded();
+    let (db, report) = case.recover(NEWEST);
+    for sql in ["SELECT id, source, started_at, tokens, title FROM sessions ORDER BY id", "SELECT * FROM messages ORDER BY id"] {
+        assert_eq!(query(&db, sql), case.rows(sql), "{sql}");
+    }
+    assert_eq!(query(&db, "SELECT count(*) FROM sessions INDEXED BY by_start WHERE started_at > 0"), [[Value::Integer(300)]]);
+    assert!(has_code(&report, "S008"), "the guess is marked");
+}
+
+#[test]
+fn a_script_with_alter_table_says_the_order_itself() {
+    let case = upgraded();
+    let script = "CREATE TABLE sessions(id TEXT PRIMARY KEY, source TEXT NOT NULL, tokens INTEGER, name TEXT, old BLOB);
+        ALTER TABLE sessions DROP COLUMN old;
+        ALTER TABLE sessions RENAME COLUMN name TO title;
+        ALTER TABLE main.sessions ADD COLUMN started_at REAL NOT NULL DEFAULT 0;
+        CREATE TABLE messages(id INTEGER PRIMARY KEY, session_id TEXT NOT NULL, body TEXT);";
+    let (db, report) = case.recover(script);
+    let sql = "SELECT id, source, started_at, tokens, title FROM sessions ORDER BY id";
+    assert_eq!(query(&db, sql), case.rows(sql));
+    assert!(!has_code(&report, "S008"), "nothing had to be guessed");
+}
+
+#[test]
+fn an_older_text_of_the_table_may_be_given_as_well() {
+    // Three texts change places: the types alone would not tell them apart.
+    let case = Case::new(&format!(
+        "CREATE TABLE t(id INTEGER PRIMARY KEY, c TEXT, n INTEGER NOT NULL, a TEXT, b TEXT);
+         {FILL} INSERT INTO t SELECT i, 'c' || i, i, 'a' || i, 'b' || i FROM n;"
+    ));
+    let newest = "CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT, b TEXT, c TEXT, n INTEGER NOT NULL);";
+    let older = "CREATE TABLE t(id INTEGER PRIMARY KEY, c TEXT, n INTEGER NOT NULL, a TEXT, b TEXT);";
+    let (db, _) = case.recover(&format!("{newest}\n{older}"));
+    let sql = "SELECT id, a, b, c, n FROM t ORDER BY id";
+    assert_eq!(query(&db, sql), case.rows(sql));
+}
+
+#[test]
+fn what_several_columns_could_be_gets_no_name() {
+    // `n` moved in front of one of three texts: which of them stands where cannot be told.
+    let case = Case::new(&format!(
+        "CREATE TABLE t(id INTEGER PRIMARY KEY, k BLOB NOT NULL, x TEXT, y TEXT, n INTEGER NOT NULL, z TEXT);
+         {FILL} INSERT INTO t SELECT i, x'00', 'x' || i, 'y' || i, i, 'z' || i FROM n;"
+    ));
+    let (db, report) = case.recover("CREATE TABLE t(id INTEGER PRIMARY KEY, k BLOB NOT NULL, n INTEGER NOT NULL, x TEXT, y TEXT, z TEXT);");
+    let sql = "SELECT id, k, n FROM t ORDER BY id";
+    assert_eq!(query(&db, sql), case.rows(sql));
+    // Wherever a text has its name back, it is the right one.
+    for column in ["x", "y", "z"] {
+        let sql = format!("SELECT {column} FROM t ORDER BY id");
+        let (got, want) = (query(&db, &sql), case.rows(&sql));
+        assert!(got.iter().all(|r| r[0] == Value::Null) || got == want, "{column}");
+    }
+    // And no value is lost.
+    let all = |db: &Connection| {
+        let mut texts: Vec<String> = query(db, "SELECT * FROM t")
+            .into_iter()
+            .flatten()
+            .filter_map(|v| if let Value::Text(t) = v { Some(t) } else { None })
+            .collect();
+        texts.sort();
+        texts
+    };
+    assert_eq!(all(&db), all(&Connection::open(&case.whole).unwrap()));
+    assert!(has_code(&report, "S008"));
+}
+
+#[test]
+fn a_table_of_another_shape_is_not_forced_into_the_schema() {
+    let case = Case::new(&format!(
+        "CREATE TABLE other(id INTEGER PRIMARY KEY, a REAL, b REAL, c BLOB);
+         {FILL} INSERT INTO other SELECT i, i / 7.0, i / 3.0, randomblob(9) FROM n;"
+    ));
+    let (db, report) = case.recover("CREATE TABLE mine(id INTEGER PRIMARY KEY, name TEXT NOT NULL, mail TEXT NOT NULL, n INTEGER);");
+    assert_eq!(query(&db, "SELECT count(*) FROM mine"), [[Value::Integer(0)]]);
+    let salvage = Connection::open(Path::new(&format!("{}.salvage.db", case.dir.path().join("out.db").display()))).unwrap();
+    assert_eq!(query(&salvage, "SELECT count(*) FROM lost_and_found_2"), [[Value::Integer(300)]]);
+    assert!(!has_code(&report, "S008"));
+}
