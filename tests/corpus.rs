@@ -35,7 +35,8 @@ const NOT_YET: &[&str] = &[
     "H001", "W002", "W003", "W006", "W009", "W013", "J001", "J002", "J003", "J004", "J005", "J009", "P007", "C010", "S001", "S003", "S008",
     "I004", "V001", "V002", //
     // Two trees on one page are reported as T001, two versions of a row as T009; the carver that names bytes is to come.
-    "X002", "X003", "X007",
+    "X002", "X003", "X007", // Needs a page map beside the database: tests/page_map.rs.
+    "X008",
 ];
 
 /// Cases whose copy SQLite does not accept yet: search indexes are copied with their damage, partial indexes and CHECK need

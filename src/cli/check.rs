@@ -42,7 +42,7 @@ pub(super) struct Args {
 impl Args {
     pub(super) fn run(self) -> Result<u8, Fail> {
         if self.db.len() > 1 && self.evidence.names_files() {
-            return Err(Fail::Usage("--wal, --journal and --shm go with one database; check them one by one".to_owned()));
+            return Err(Fail::Usage("--wal, --journal, --shm and --map go with one database; check them one by one".to_owned()));
         }
         let ctx = self.running.ctx()?;
         let mut worst = 0;

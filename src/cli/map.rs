@@ -19,7 +19,11 @@ use super::options::{Evidence, Running};
 Examples:
   rootpage map state.db                  text
   rootpage map state.db -o map.html      a picture: every page in the colour of its role
-  rootpage map state.db | grep '!'       the pages with findings")]
+  rootpage map state.db | grep '!'       the pages with findings
+
+The text can be edited and given back with --map: a line says that pages are
+orphan, free, unreadable, or table-leaf, table-interior, index-leaf, index-interior
+of an owner (root:N). Lines that are left out or not changed change nothing.")]
 pub(super) struct Args {
     /// The database; a -wal alone is read as one, too
     #[arg(value_name = "DB")]

@@ -34,6 +34,9 @@ pub(super) struct Evidence {
     /// Where the database begins inside a larger file
     #[arg(long, value_name = "BYTES", default_value_t = 0, hide_default_value = true)]
     pub(super) offset: u64,
+    /// A page map, edited by hand, that overrules what the survey says of pages
+    #[arg(long, value_name = "FILE")]
+    pub(super) map: Option<PathBuf>,
     /// Settle a rollback that depends on a super-journal: was it there (roll back) or not (keep)?
     #[arg(long, value_name = "STATE", value_enum)]
     pub(super) super_journal: Option<Super>,
@@ -89,13 +92,13 @@ impl Evidence {
                 Super::Absent => SuperJournal::Absent,
             }),
             schema: None,
-            map: None,
+            map: self.map.clone(),
         }
     }
 
     /// Whether an option names files of one database and can therefore not go with several.
     pub(super) fn names_files(&self) -> bool {
-        !self.wal.is_empty() || self.journal.is_some() || self.shm.is_some()
+        !self.wal.is_empty() || self.journal.is_some() || self.shm.is_some() || self.map.is_some()
     }
 }
 

@@ -650,6 +650,10 @@ problems! {
     DamageInBytes "X007" "damaged-bytes" Note
         "{got} bytes of the page are of no cell, chain or free range" =>
         "they go to the carver";
+    #[doc = "Somebody who knows better edited the page map; the report lists every page that it changes."]
+    PageOverruled "X008" "page-overruled" Note
+        "the given map says what page {got} is, against the evidence" =>
+        "the map counts: rows of the page enter or leave its table";
 }
 
 #[cfg(test)]

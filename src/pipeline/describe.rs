@@ -60,6 +60,7 @@ pub(super) fn survey(s: &Survey<'_>, report: &mut Report) {
             owner: owner.and_then(|o| s.trees.get(crate::ids::idx(o.0))).map(|t| t.object.0),
             origin: collect::origin(s.pages.origin(no)).split(' ').next().unwrap_or_default().to_owned(),
             damaged: damaged.contains(&no) || role == Role::Unreadable,
+            overruled: s.claims.ruling(no).is_some(),
         };
         match report.map.last_mut() {
             Some(last) if same_run(last, &run) => last.count = last.count.saturating_add(1),
@@ -103,7 +104,7 @@ pub(super) fn survey(s: &Survey<'_>, report: &mut Report) {
 }
 
 fn same_run(a: &PageRun, b: &PageRun) -> bool {
-    a.role == b.role && a.owner == b.owner && a.origin == b.origin && a.damaged == b.damaged
+    a.role == b.role && a.owner == b.owner && a.origin == b.origin && (a.damaged, a.overruled) == (b.damaged, b.overruled)
 }
 
 /// The word for a kind of object.

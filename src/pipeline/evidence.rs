@@ -1,5 +1,6 @@
 //! From paths to pages: opens the inputs, settles the geometry, and gives the snapshot that is read.
 
+use std::cell::OnceCell;
 use std::path::Path;
 
 use crate::ctx::Ctx;
@@ -7,11 +8,12 @@ use crate::error::{Error, Result};
 use crate::evidence::{At, Evidence, Fit, Held, OpenOptions, PageSource, Part, Sources, Verdict, View, identify};
 use crate::finding::Findings;
 use crate::format::DatabaseHeader;
+use crate::pipeline::page_map::{self, Ruled};
 use crate::pipeline::{Inputs, Options, Snapshot, SuperJournal, schema_source};
 use crate::report::model::{self, Access, HeaderDecision, Input, InputRole, Report, Sidecar, ViewCount};
 use crate::survey::schema_rows::Hints;
 use crate::survey::{Content, Survey};
-use crate::tree::Pages;
+use crate::tree::{Pages, Rulings};
 
 /// Opens what the caller named. `temp_dir` is where a private snapshot may lie.
 ///
@@ -51,6 +53,8 @@ pub(super) struct Viewed<'a> {
     /// The state.
     pub(super) view: View<'a>,
     log: Findings,
+    /// The page map that was given, and what it changed.
+    ruled: OnceCell<Ruled>,
 }
 
 impl<'a> Viewed<'a> {
@@ -63,7 +67,7 @@ impl<'a> Viewed<'a> {
         let view = evidence
             .view(&mut log)?
             .ok_or_else(|| Error::NotADatabase { path: path.to_path_buf(), what: identify(evidence.main_bytes()).to_string() })?;
-        Ok(Viewed { evidence, view, log })
+        Ok(Viewed { evidence, view, log, ruled: OnceCell::new() })
     }
 
     /// The header as it was settled.
@@ -76,13 +80,22 @@ impl<'a> Viewed<'a> {
         header
     }
 
-    /// Surveys the state.
+    /// Surveys the state; with a page map a second time, under the rulings that differ from what the first found.
+    ///
+    /// # Errors
+    /// `Usage` names the line of the map that cannot be followed; I/O; cancellation.
     pub(super) fn survey(&self, inputs: &Inputs, ctx: &Ctx) -> Result<Survey<'_>> {
         let pages = Pages::new(&self.view.snapshot, self.view.geometry.reserved);
         let given = inputs.schema.as_ref().map(|path| schema_source::read(path, ctx)).transpose()?;
         let logs = self.evidence.inputs().filter(|(part, _)| *part != Part::Shm).map(|(_, file)| file.bytes());
-        let hints = Hints { bytes: logs.collect(), given: given.unwrap_or_default() };
-        Survey::with_hints(pages, self.header(), &hints, self.log.clone(), ctx)
+        let mut hints = Hints { bytes: logs.collect(), given: given.unwrap_or_default(), rulings: Rulings::new() };
+        let first = Survey::with_hints(pages.clone(), self.header(), &hints, self.log.clone(), ctx)?;
+        let Some(path) = &inputs.map else { return Ok(first) };
+        let ruled = page_map::rule(path, &first, ctx)?;
+        hints.rulings.clone_from(&ruled.rulings);
+        // A state is surveyed once; were it twice, the map would say the same again.
+        let _ = self.ruled.set(ruled);
+        if hints.rulings.is_empty() { Ok(first) } else { Survey::with_hints(pages, self.header(), &hints, self.log.clone(), ctx) }
     }
 
     /// Reads all inputs once more.
@@ -116,6 +129,10 @@ impl<'a> Viewed<'a> {
                 access: if file.held() == Held::Mapped { Access::Mapped } else { Access::Snapshot },
                 unreadable: file.holes().iter().map(|r| [r.start, r.end]).collect(),
             });
+        }
+        if let Some(ruled) = self.ruled.get() {
+            report.inputs.push(ruled.input.clone());
+            report.overruled.clone_from(&ruled.overruled);
         }
         let geometry = &self.view.geometry;
         report.page_size = geometry.page_size.get();

@@ -8,6 +8,7 @@ mod evidence;
 mod ledger;
 mod nameless;
 mod page;
+mod page_map;
 mod recover;
 mod rows;
 mod salvage;

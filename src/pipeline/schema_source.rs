@@ -10,7 +10,7 @@ use crate::format::header::MAGIC;
 use crate::pipeline::evidence::Viewed;
 use crate::schema::{SchemaRow, script};
 use crate::survey::schema_rows;
-use crate::tree::Pages;
+use crate::tree::{Pages, Rulings};
 
 /// The rows of the schema that a file gives, without root pages.
 ///
@@ -22,7 +22,7 @@ pub(super) fn read(path: &Path, ctx: &Ctx) -> Result<Vec<SchemaRow>> {
     let mut rows = if evidence.main_bytes().starts_with(MAGIC) {
         let viewed = Viewed::new(&evidence, path, ctx)?;
         let pages = Pages::new(&viewed.view.snapshot, viewed.view.geometry.reserved);
-        schema_rows::read(&pages, viewed.view.geometry.encoding, &mut Findings::new(0), ctx)?
+        schema_rows::read(&pages, viewed.view.geometry.encoding, &Rulings::new(), &mut Findings::new(0), ctx)?
     } else {
         script::rows(evidence.main_bytes())
     };

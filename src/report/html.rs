@@ -42,6 +42,7 @@ struct Page {
     damaged_words: String,
     page_count: u64,
     sidecars: Vec<SidecarView>,
+    overruled: Vec<String>,
     findings_count: String,
     findings: Vec<ObjectView>,
     header: Vec<HeaderView>,
@@ -156,6 +157,7 @@ pub fn render(report: &Report) -> Result<String> {
             .iter()
             .map(|s| SidecarView { head: phrases::sidecar(s), lines: s.views.iter().map(phrases::view).collect() })
             .collect(),
+        overruled: report.overruled.iter().take(OBJECTS).map(phrases::overruled).collect(),
         findings_count: count(all),
         findings: findings(report),
         header: report

@@ -47,6 +47,8 @@ pub struct Report {
     pub page_count: u64,
     /// Pages by role. The counts add up to `page_count`.
     pub pages_by_role: BTreeMap<String, u64>,
+    /// Pages that a map given with `--map` takes for something else than the survey did, in page order.
+    pub overruled: Vec<Overruled>,
     /// The objects of the schema in the order of their ids.
     pub objects: Vec<Object>,
     /// Findings by code and object, most severe first.
@@ -329,6 +331,28 @@ pub struct PageRun {
     pub origin: String,
     /// Whether a finding names these pages.
     pub damaged: bool,
+    /// Whether a map given with `--map` says what they are.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub overruled: bool,
+}
+
+/// A run of pages that a given map overrules.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Overruled {
+    /// The first page.
+    pub first: u32,
+    /// How many.
+    pub count: u32,
+    /// What the survey took them for.
+    pub was_role: String,
+    /// Kind and name of the object that had them.
+    pub was_owner: Option<String>,
+    /// What the map says.
+    pub role: String,
+    /// Kind and name of the object that has them now.
+    pub owner: Option<String>,
+    /// The line of the map.
+    pub line: u32,
 }
 
 /// What `recover` wrote and what it could not.
@@ -454,6 +478,7 @@ impl Report {
             page_size: 0,
             page_count: 0,
             pages_by_role: BTreeMap::new(),
+            overruled: Vec::new(),
             objects: Vec::new(),
             findings: Vec::new(),
             hidden_rows: 0,

@@ -80,6 +80,8 @@ pub fn to_text(report: &Report) -> String {
 /// A line of a map that was read back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MapLine {
+    /// Its number in the file, from 1.
+    pub line: u32,
     /// The first page.
     pub first: u32,
     /// How many, at least one.
@@ -135,7 +137,8 @@ pub fn parse(text: &str) -> Result<Vec<MapLine>, String> {
         } else {
             return Err(bad());
         };
-        lines.push(MapLine { first, count, role: role.trim_end_matches('!').to_owned(), owner });
+        let line = u32::try_from(i).unwrap_or(u32::MAX).saturating_add(1);
+        lines.push(MapLine { line, first, count, role: role.trim_end_matches('!').to_owned(), owner });
     }
     Ok(lines)
 }

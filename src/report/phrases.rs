@@ -3,7 +3,8 @@
 
 use super::human::{count, counted, escape, ranges};
 use super::model::{
-    FindingGroup, FindingItem, Fit, Gone, InputRole, LeftOut, OutputRole, Recovery, Report, Sidecar, Status, TableRecovery, ViewCount,
+    FindingGroup, FindingItem, Fit, Gone, InputRole, LeftOut, OutputRole, Overruled, Recovery, Report, Sidecar, Status, TableRecovery,
+    ViewCount,
 };
 use crate::ids::wide;
 
@@ -124,6 +125,16 @@ pub(super) fn left_out(l: &LeftOut) -> String {
     let rows = if l.rows > 0 { format!(" ({})", counted(l.rows, "row")) } else { String::new() };
     let finish = if l.in_finish_sql { "; its statement is in finish.sql" } else { "" };
     format!("{} {}{rows}: {}{finish}", escape(&l.kind), escape(&l.name), escape(&l.reason))
+}
+
+/// Pages that a given map overrules.
+pub(super) fn overruled(o: &Overruled) -> String {
+    let pages = match o.count {
+        1 => format!("page {}", count(u64::from(o.first))),
+        n => format!("pages {} to {}", count(u64::from(o.first)), count(u64::from(o.first).saturating_add(u64::from(n)).saturating_sub(1))),
+    };
+    let of = |owner: &Option<String>| owner.as_ref().map(|o| format!(" of {}", escape(o))).unwrap_or_default();
+    format!("{pages}: {}{}, not {}{} (line {})", o.role, of(&o.owner), o.was_role, of(&o.was_owner), count(u64::from(o.line)))
 }
 
 /// A file that `--force` moved.

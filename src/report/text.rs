@@ -41,6 +41,7 @@ pub fn render(report: &Report, style: &Style) -> String {
     }
     page.sidecars(report);
     if !style.brief {
+        page.overruled(report);
         page.header(report);
         page.findings(report);
         page.summary(report);
@@ -227,6 +228,20 @@ impl<'a> Sheet<'a> {
                 // A command is never wrapped: it must survive copy and paste.
                 self.line(&format!("    {command}"));
             }
+        }
+    }
+
+    fn overruled(&mut self, report: &Report) {
+        if report.overruled.is_empty() {
+            return;
+        }
+        self.heading("Pages that the given map overrules");
+        let most = self.style.items.max(1) * 4;
+        for o in report.overruled.iter().take(most) {
+            self.paragraph("  ", 4, &phrases::overruled(o));
+        }
+        if report.overruled.len() > most {
+            self.line(&format!("  and {} more; --json lists all", count(wide(report.overruled.len() - most))));
         }
     }
 

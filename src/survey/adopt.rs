@@ -81,6 +81,9 @@ pub(super) fn adopt(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
     let mut chosen: BTreeMap<(usize, usize), Vec<Orphan>> = BTreeMap::new();
     for no in survey.orphans.clone() {
         ctx.check()?;
+        if survey.claims.ruling(no).is_some() {
+            continue;
+        }
         let Some(orphan) = orphan(survey, no) else { continue };
         let mut places: Vec<Place> = Vec::new();
         for (&tree, reader) in &readers {

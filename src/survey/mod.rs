@@ -120,7 +120,8 @@ impl<'a> Survey<'a> {
         Survey::with_hints(pages, header, &Hints::default(), findings, ctx)
     }
 
-    /// As [`Survey::run`], with what may stand in for a schema that is damaged.
+    /// As [`Survey::run`], with what may stand in for a schema that is damaged, and with rulings about pages: every claim on a
+    /// page asks for them, so all that is made of the survey follows them.
     ///
     /// # Errors
     /// Cancellation only.
@@ -145,7 +146,7 @@ impl<'a> Survey<'a> {
     fn of_rows(pages: Pages<'a>, header: DatabaseHeader, rows: Vec<SchemaRow>, mut findings: Findings, ctx: &Ctx) -> Result<Survey<'a>> {
         let encoding = header.encoding().unwrap_or_default();
         let auto_vacuum = header.largest_root != 0;
-        let claims = Claims::new(pages.count());
+        let claims = Claims::with_rulings(pages.count(), hints.rulings.clone());
         pointer_map::claim(&pages, auto_vacuum, &claims);
         let options = CatalogOptions { schema_format: header.schema_format.clamp(1, 4) };
         let catalog = Catalog::with_options(rows, options, &mut findings);

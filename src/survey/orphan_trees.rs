@@ -87,6 +87,9 @@ pub(super) fn assign(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
     let mut fits: Vec<(u32, usize, usize, usize)> = Vec::new();
     for (at, tree) in trees.iter().enumerate() {
         ctx.check()?;
+        if tree.leaves().chain(tree.interiors.iter().map(|(no, _)| *no)).any(|no| survey.claims.ruling(no).is_some()) {
+            continue;
+        }
         for (place, reader) in &readers {
             let same_kind = survey.trees.get(*place).is_some_and(|t| t.tree.kind == tree.kind);
             // A declaration from elsewhere has to fit by what its columns mean: its order may be another one.

@@ -9,7 +9,7 @@ use crate::format::PageKind;
 use crate::ids::{ObjectId, PageNo, RootPage};
 use crate::schema::{Catalog, Object};
 use crate::tree::claims::{Claims, Owner, Role};
-use crate::tree::walk::{Contested, Reference, Tree, TreeKind, Walker};
+use crate::tree::walk::{Contested, Reference, Tree, TreeKind, Walker, give};
 use crate::tree::{Pages, Slot};
 
 /// How often a better claim may send the walks back to the start. Each round settles at least one page; what is still
@@ -76,10 +76,13 @@ fn walk_once(
         };
         let owner = Owner(u32::try_from(trees.len()).unwrap_or(0));
         let Some(RootPage(root)) = object.root else {
-            trees.push((object.id, Tree::lost(owner, kind)));
+            let mut tree = Tree::lost(owner, kind);
+            give(&mut walker, &mut tree, Site::object(object.id), ctx)?;
+            trees.push((object.id, tree));
             continue;
         };
-        let tree = walker.walk(root, kind, owner, Site::object(object.id), ctx)?;
+        let mut tree = walker.walk(root, kind, owner, Site::object(object.id), ctx)?;
+        give(&mut walker, &mut tree, Site::object(object.id), ctx)?;
         trees.push((object.id, tree));
     }
     let contested = std::mem::take(&mut walker.contested);

@@ -1,9 +1,11 @@
 //! Which tree has which page, and as what.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
+use crate::finding::Site;
 use crate::format::PageKind;
-use crate::ids::{PageNo, idx};
+use crate::ids::{ObjectId, PageNo, idx};
 
 /// Who owns a page: the place of a tree in the list of trees, from 0. The freelist and the pages of the file format itself
 /// have owners of their own behind the trees.
@@ -89,8 +91,56 @@ impl Role {
         }
     }
 
+    /// The role with this word; "free" is short for "freelist-leaf".
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Role> {
+        if word == "free" { Some(Role::FreelistLeaf) } else { Role::ALL.into_iter().find(|r| r.word() == word) }
+    }
+
+    /// Whether it is a page of a b-tree.
+    #[must_use]
+    pub const fn is_tree(self) -> bool {
+        matches!(self, Role::TableInterior | Role::TableLeaf | Role::IndexInterior | Role::IndexLeaf)
+    }
+
     fn number(self) -> u8 {
         Role::ALL.iter().position(|r| *r == self).and_then(|n| u8::try_from(n).ok()).unwrap_or(0)
+    }
+}
+
+/// Whom a ruling gives a page to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Given {
+    /// Nobody.
+    Nobody,
+    /// The object with this root page.
+    Root(PageNo),
+    /// The object with this id: it has no root page.
+    Object(ObjectId),
+}
+
+/// What somebody who knows better says a page is. It counts before everything that the evidence says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ruling {
+    /// The role: a page of a tree, or `Orphan`, `FreelistLeaf`, `Unreadable`.
+    pub role: Role,
+    /// For a page of a tree: whose.
+    pub given: Given,
+}
+
+/// Rulings by page.
+pub type Rulings = BTreeMap<PageNo, Ruling>;
+
+impl Ruling {
+    /// Whether it lets the tree with this root, or of the object of this site, have the page.
+    #[must_use]
+    pub fn lets(&self, root: PageNo, site: Site) -> bool {
+        self.role.is_tree()
+            && match self.given {
+                Given::Nobody => false,
+                Given::Root(page) => page == root,
+                Given::Object(id) => site.object == Some(id),
+            }
     }
 }
 
@@ -101,22 +151,62 @@ impl Role {
 pub struct Claims {
     owner: Vec<AtomicU32>,
     role: Vec<AtomicU8>,
+    rulings: Rulings,
 }
 
 impl Claims {
     /// No claims on `count` pages.
     #[must_use]
     pub fn new(count: u32) -> Claims {
+        Claims::with_rulings(count, Rulings::new())
+    }
+
+    /// No claims but what the rulings say.
+    #[must_use]
+    pub fn with_rulings(count: u32, rulings: Rulings) -> Claims {
         let n = idx(count);
-        Claims { owner: (0..n).map(|_| AtomicU32::new(0)).collect(), role: (0..n).map(|_| AtomicU8::new(0)).collect() }
+        let claims =
+            Claims { owner: (0..n).map(|_| AtomicU32::new(0)).collect(), role: (0..n).map(|_| AtomicU8::new(0)).collect(), rulings };
+        claims.settle();
+        claims
+    }
+
+    /// Enters the pages that no tree may have.
+    fn settle(&self) {
+        for (page, ruling) in self.rulings.iter().filter(|(_, r)| !r.role.is_tree()) {
+            let owner = if ruling.role == Role::FreelistLeaf { Owner::FREELIST.0.saturating_add(1) } else { 0 };
+            if let (Some(has), Some(role)) = (self.owner.get(page.index()), self.role.get(page.index())) {
+                has.store(owner, Ordering::Relaxed);
+                role.store(ruling.role.number(), Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// What was ruled.
+    #[must_use]
+    pub fn rulings(&self) -> &Rulings {
+        &self.rulings
+    }
+
+    /// What was ruled about a page.
+    #[must_use]
+    #[inline]
+    pub fn ruling(&self, page: PageNo) -> Option<Ruling> {
+        if self.rulings.is_empty() { None } else { self.rulings.get(&page).copied() }
     }
 
     /// Claims a page.
     ///
     /// # Errors
-    /// The owner that has it already. A page outside the file is nobody's and can be claimed in vain.
+    /// The owner that has it already, [`Owner::FILE`] where a ruling gives it another role. A page outside the file is
+    /// nobody's and can be claimed in vain.
     #[inline]
     pub fn claim(&self, page: PageNo, owner: Owner, role: Role) -> Result<(), Owner> {
+        match self.ruling(page) {
+            Some(ruling) if ruling.role != role => return Err(Owner::FILE),
+            Some(ruling) if !ruling.role.is_tree() => return Ok(()),
+            _ => {}
+        }
         let Some(place) = self.owner.get(page.index()) else { return Ok(()) };
         match place.compare_exchange(0, owner.0.saturating_add(1), Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => {
@@ -146,6 +236,9 @@ impl Claims {
 
     /// Gives a page back.
     pub fn release(&self, page: PageNo) {
+        if self.ruling(page).is_some_and(|r| !r.role.is_tree()) {
+            return;
+        }
         if let Some(place) = self.owner.get(page.index()) {
             place.store(0, Ordering::Relaxed);
         }
@@ -163,6 +256,7 @@ impl Claims {
                 has.store(0, Ordering::Relaxed);
             }
         }
+        self.settle();
     }
 
     /// How many pages there are.

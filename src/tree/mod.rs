@@ -19,7 +19,7 @@ use crate::finding::{Code, Defect, Origin, Site};
 use crate::format::{Cell, Page, PageKind, Split};
 use crate::ids::{PageNo, idx};
 
-pub use claims::{Claims, Owner, Role};
+pub use claims::{Claims, Given, Owner, Role, Ruling, Rulings};
 pub use mend::{MendedCell, MendedLeaf};
 pub use walk::{Slot, Tree, TreeKind};
 

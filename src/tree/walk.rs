@@ -170,9 +170,16 @@ impl<'p, 'a> Walker<'p, 'a> {
     /// Cancellation only.
     pub fn walk(&mut self, root: PageNo, kind: TreeKind, owner: Owner, site: Site, ctx: &Ctx) -> Result<Tree> {
         let mut tree = Tree { owner, root, kind, slots: Vec::new(), interiors: Vec::new(), height: 0 };
+        self.walk_into(&mut tree, root, site, ctx)?;
+        Ok(tree)
+    }
+
+    /// Walks from a page and appends what it finds to a tree.
+    fn walk_into(&mut self, tree: &mut Tree, from: PageNo, site: Site, ctx: &Ctx) -> Result<()> {
+        let kind = tree.kind;
         let mut stack: Vec<Frame<'a>> = Vec::new();
         let mut leaf_depth: Option<usize> = None;
-        self.enter(&mut tree, &mut stack, None, root.get(), (None, None), site, &mut leaf_depth);
+        self.enter(tree, &mut stack, None, from.get(), (None, None), site, &mut leaf_depth);
         while let Some(frame) = stack.last_mut() {
             ctx.check()?;
             let count = frame.page.pointer_count();
@@ -197,7 +204,7 @@ impl<'p, 'a> Walker<'p, 'a> {
             }
             if i == count {
                 let (bounds, right) = ((frame.above, frame.upto), frame.page.right_child.unwrap_or(0));
-                self.enter(&mut tree, &mut stack, Some((no, i)), right, bounds, site, &mut leaf_depth);
+                self.enter(tree, &mut stack, Some((no, i)), right, bounds, site, &mut leaf_depth);
                 continue;
             }
             let cell = frame.page.cell(i, &self.pages.split).note(self.log, here.cell(i));
@@ -223,10 +230,10 @@ impl<'p, 'a> Walker<'p, 'a> {
                 frame.last_key = Some(key);
                 frame.above = Some(key);
             }
-            self.enter(&mut tree, &mut stack, Some((no, i)), cell.child.unwrap_or(0), bounds, site, &mut leaf_depth);
+            self.enter(tree, &mut stack, Some((no, i)), cell.child.unwrap_or(0), bounds, site, &mut leaf_depth);
         }
-        tree.height = u32::try_from(leaf_depth.unwrap_or(0)).unwrap_or(0);
-        Ok(tree)
+        tree.height = tree.height.max(u32::try_from(leaf_depth.unwrap_or(0)).unwrap_or(0));
+        Ok(())
     }
 
     fn enter(
@@ -260,6 +267,11 @@ impl<'p, 'a> Walker<'p, 'a> {
             return;
         };
         let here = Site { page: Some(no), ..site };
+        if self.claims.ruling(no).is_some_and(|r| !r.lets(tree.root, site)) {
+            self.log.add(Defect::new(Code::PageOverruled, 0, u64::from(no.get()), 0), here);
+            tree.slots.push(hole);
+            return;
+        }
         let read = self.pages.page(no);
         if let Err(d) = read {
             self.log.add(d, here);
@@ -307,6 +319,63 @@ impl<'p, 'a> Walker<'p, 'a> {
         tree.interiors.push((no, by.map(|(p, _)| p)));
         stack.push(Frame { no, page, step: 0, cell_reads: false, above, upto, last_key: None });
     }
+}
+
+/// Puts the pages that a ruling gives to a tree where their rowids belong; `true` when there are any. In a tree without
+/// rowids they fill its only hole, or stand at its end: the rows are then sorted.
+///
+/// # Errors
+/// Cancellation only.
+pub fn give(walker: &mut Walker<'_, '_>, tree: &mut Tree, site: Site, ctx: &Ctx) -> Result<bool> {
+    let claims = walker.claims;
+    let mut any = false;
+    for (no, ruling) in claims.rulings() {
+        if !ruling.lets(tree.root, site) || claims.owner(*no).is_some() {
+            continue;
+        }
+        // A page of this tree may rule the walk of the pages below it: they are of one root.
+        let mut part = Tree { root: tree.root, ..Tree::lost(tree.owner, tree.kind) };
+        part.slots.clear();
+        walker.walk_into(&mut part, *no, site, ctx)?;
+        if part.slots.is_empty() {
+            continue;
+        }
+        any = true;
+        walker.log.add(Defect::new(Code::PageOverruled, 0, u64::from(no.get()), 0), Site { page: Some(*no), ..site });
+        let (at, replaced) = place(walker.pages, tree, *no);
+        tree.slots.splice(at..at.saturating_add(usize::from(replaced)), part.slots);
+        tree.interiors.append(&mut part.interiors);
+    }
+    Ok(any)
+}
+
+/// Where the slots of a given page go, and whether they replace the slot there.
+fn place(pages: &Pages<'_>, tree: &Tree, no: PageNo) -> (usize, bool) {
+    let first = |no: PageNo| pages.leaf(no).ok().and_then(|p| p.cells(pages.split).find_map(|(_, c)| c.ok()?.rowid));
+    let leaf_hole = |s: &Slot| matches!(s, Slot::Hole { height: None | Some(0), .. });
+    let Some(low) = first(no).filter(|_| tree.kind == TreeKind::Table) else {
+        let mut holes = tree.slots.iter().enumerate().filter(|(_, s)| leaf_hole(s)).map(|(i, _)| i);
+        return match (holes.next(), holes.next()) {
+            (Some(only), None) => (only, true),
+            _ => (tree.slots.len(), false),
+        };
+    };
+    let bounds = |s: &Slot| match *s {
+        Slot::Leaf { above, upto, .. } | Slot::Hole { above, upto, .. } => (above, upto),
+        Slot::Entry { .. } => (None, None),
+    };
+    for (i, slot) in tree.slots.iter().enumerate() {
+        let (above, upto) = bounds(slot);
+        if upto.is_some_and(|u| low > u) {
+            continue;
+        }
+        return match *slot {
+            Slot::Hole { .. } => (i, leaf_hole(slot) && above.is_none_or(|a| low > a)),
+            Slot::Leaf { page, .. } if first(page).is_some_and(|f| f <= low) => (i.saturating_add(1), false),
+            _ => (i, false),
+        };
+    }
+    (tree.slots.len(), false)
 }
 
 fn height_below(leaf_depth: usize, depth: usize) -> u32 {

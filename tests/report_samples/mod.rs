@@ -157,6 +157,7 @@ pub fn damaged(pages: u32) -> Report {
             owner,
             origin: if seed.is_multiple_of(3) { "wal".into() } else { "main".into() },
             damaged,
+            overruled: page == 50,
         });
         *r.pages_by_role.entry(role.into()).or_insert(0) += u64::from(count);
         page += count;

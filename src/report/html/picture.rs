@@ -35,14 +35,16 @@ pub(super) struct RoleView {
     pub(super) count: String,
 }
 
+/// Role, owner (-1: none), origin, damaged, overruled.
+type Kind = (usize, i64, usize, u8, u8);
+
 #[derive(serde::Serialize)]
 struct Data<'a> {
     pages: u64,
     roles: Vec<String>,
     owners: Vec<String>,
     origins: Vec<String>,
-    /// Role, owner (-1: none), origin, damaged.
-    combos: &'a [(usize, i64, usize, u8)],
+    combos: &'a [Kind],
     runs: String,
     findings: BTreeMap<u32, Vec<String>>,
 }
@@ -52,8 +54,8 @@ impl Picture {
         let mut roles = Index::default();
         let mut owners = Index::default();
         let mut origins = Index::default();
-        let mut combos: Vec<(usize, i64, usize, u8)> = Vec::new();
-        let mut seen: BTreeMap<(usize, i64, usize, u8), usize> = BTreeMap::new();
+        let mut combos: Vec<Kind> = Vec::new();
+        let mut seen: BTreeMap<Kind, usize> = BTreeMap::new();
         let mut runs: Vec<(usize, u32)> = Vec::with_capacity(report.map.len());
         let mut damaged = 0_u64;
         // The schema may have many objects: they are found by id through a map, not by a walk for each run.
@@ -72,7 +74,7 @@ impl Picture {
                     i64::try_from(owners.place(&name)).unwrap_or(-1)
                 }),
             };
-            let combo = (roles.place(&run.role), owner, origins.place(&run.origin), u8::from(run.damaged));
+            let combo = (roles.place(&run.role), owner, origins.place(&run.origin), u8::from(run.damaged), u8::from(run.overruled));
             let kind = *seen.entry(combo).or_insert_with(|| {
                 combos.push(combo);
                 combos.len() - 1

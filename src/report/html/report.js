@@ -109,12 +109,13 @@ function draw() {
 }
 const told = document.getElementById('told'), go = document.getElementById('go');
 function tell(page) {
-  const i = run(page), [role, owner, origin, damaged] = combos[kinds[i]];
+  const i = run(page), [role, owner, origin, damaged, overruled] = combos[kinds[i]];
   let text = data.roles[role];
   if (owner >= 0) text += ' of ' + data.owners[owner];
   if (data.origins[origin] !== 'main') text += ', from ' + data.origins[origin];
   const last = starts[i + 1] - 1;
   if (last > starts[i]) text += ' (one of pages ' + starts[i].toLocaleString('en') + ' to ' + last.toLocaleString('en') + ')';
+  if (overruled) text += ' · as the given map says';
   const found = data.findings[page];
   if (found) text += ' · ' + found.join(' · ');
   else if (damaged) text += ' · damaged';

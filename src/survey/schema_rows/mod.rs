@@ -15,8 +15,8 @@ use crate::ids::{ObjectId, PageNo};
 use crate::schema::{RowSource, SchemaRow};
 use crate::tree::cells::visit;
 use crate::tree::payload::PayloadReader;
-use crate::tree::walk::{TreeKind, Walker};
-use crate::tree::{Claims, Owner, Pages};
+use crate::tree::walk::{TreeKind, Walker, give};
+use crate::tree::{Claims, Owner, Pages, Rulings};
 
 /// What may stand in for a damaged schema.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +25,8 @@ pub struct Hints<'h> {
     pub bytes: Vec<&'h [u8]>,
     /// Rows of a healthy database or of SQL text that the caller gives.
     pub given: Vec<SchemaRow>,
+    /// What somebody who knows better says of pages.
+    pub rulings: Rulings,
 }
 
 /// The rows of the schema. What is not from the tree at page 1 is taken only where that tree is damaged, and only for names
@@ -41,7 +43,7 @@ pub fn collect(
     ctx: &Ctx,
 ) -> Result<Vec<SchemaRow>> {
     let mut seen = Findings::new(0);
-    let mut rows = read(pages, encoding, &mut seen, ctx)?;
+    let mut rows = read(pages, encoding, &hints.rulings, &mut seen, ctx)?;
     // A sound page 1 without cells is an empty schema: what stale bytes say was dropped.
     let sound_and_empty = pages.page(PageNo::ONE).is_ok_and(|p| !p.kind.is_interior() && p.cell_count == 0);
     let broken = seen.counts().keys().any(|(code, _)| code.problem().effect != Effect::Note);
@@ -82,15 +84,17 @@ pub fn collect(
 ///
 /// # Errors
 /// Cancellation only.
-pub fn read(pages: &Pages<'_>, encoding: Encoding, log: &mut Findings, ctx: &Ctx) -> Result<Vec<SchemaRow>> {
+pub fn read(pages: &Pages<'_>, encoding: Encoding, rulings: &Rulings, log: &mut Findings, ctx: &Ctx) -> Result<Vec<SchemaRow>> {
     if pages.count() == 0 {
         return Ok(Vec::new());
     }
     // Claims of its own: the walk of all trees comes later and claims these pages again.
-    let claims = Claims::new(pages.count());
+    let claims = Claims::with_rulings(pages.count(), rulings.clone());
     let denied = BTreeSet::new();
     let site = Site::object(ObjectId::SCHEMA);
-    let tree = Walker::new(pages, &claims, log, &denied, ctx).walk(PageNo::ONE, TreeKind::Table, Owner(0), site, ctx)?;
+    let mut walker = Walker::new(pages, &claims, log, &denied, ctx);
+    let mut tree = walker.walk(PageNo::ONE, TreeKind::Table, Owner(0), site, ctx)?;
+    give(&mut walker, &mut tree, site, ctx)?;
     let mut rows = Vec::new();
     let mut reader = PayloadReader::new();
     let mut fields = Fields::new();
