@@ -74,6 +74,8 @@ fn the_map_tells_what_a_page_is() {
         const canvas = document.getElementById('map'), r = canvas.getBoundingClientRect(), told = document.getElementById('told');
         canvas.focus();
         const go = document.getElementById('go');
+        go.value = 50; go.dispatchEvent(new Event('change'));
+        const overruled = told.textContent;
         go.value = 17; go.dispatchEvent(new Event('change'));
         const byNumber = told.textContent;
         canvas.dispatchEvent(new MouseEvent('click', {clientX: r.left + 2, clientY: r.top + 2, bubbles: true}));
@@ -88,7 +90,7 @@ fn the_map_tells_what_a_page_is() {
         const dimmed = pixel();
         const folds = [...document.querySelectorAll('details.object')];
         folds[0].querySelector('summary').click();
-        return JSON.stringify({byNumber, byTap, byHover, byKey, changed: before !== dimmed, folded: !folds[0].open, title: document.title,
+        return JSON.stringify({overruled, byNumber, byTap, byHover, byKey, changed: before !== dimmed, folded: !folds[0].open, title: document.title,
             requests: performance.getEntriesByType('resource').length, wide: document.documentElement.scrollWidth > innerWidth});";
     let Some(result) = drive(&samples::damaged(100), script) else { return };
     let json =
@@ -96,7 +98,8 @@ fn the_map_tells_what_a_page_is() {
     let v: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(v["byNumber"].as_str().unwrap().split(" · ").count(), 2, "{v}");
     assert!(v["byNumber"].as_str().unwrap().starts_with("table-interior of table messages"), "{v}");
-    assert!(v["byTap"].as_str().unwrap().starts_with("schema-leaf of table sqlite_schema"), "{v}");
+    assert!(v["byTap"].as_str().unwrap().starts_with("table-leaf of table sqlite_schema"), "{v}");
+    assert!(v["overruled"].as_str().unwrap().contains("as the given map says"), "{v}");
     assert_eq!(v["byTap"], v["byHover"]);
     assert_eq!(v["byKey"], "2");
     assert_eq!(v["changed"], true);
@@ -107,8 +110,10 @@ fn the_map_tells_what_a_page_is() {
 }
 
 #[test]
-fn hostile_names_stay_text_in_a_browser() {
-    let script = "return document.title + '|' + document.querySelectorAll('script').length + '|' + document.body.textContent.includes('<script>document.title')";
+fn hostile_names_and_values_stay_text_in_a_browser() {
+    // The value is told by the map, too, where the script of the page puts it.
+    let script = "const go = document.getElementById('go'); go.value = 33; go.dispatchEvent(new Event('change')); \
+        if (!document.getElementById('told').textContent.includes('<script>document.title')) throw new Error('not told'); return document.title + '|' + document.querySelectorAll('script').length + '|' + document.body.textContent.includes('<script>document.title')";
     let Some(result) = drive(&samples::recovered(), script) else { return };
     // The two scripts of the page and the driver.
     assert_eq!(result, "OK state.db - rootpage|3|true");
@@ -123,6 +128,36 @@ fn a_million_pages_are_drawn_at_once() {
     assert!(pixels.parse::<u64>().unwrap() >= 1_000_000);
     // Generous: machines differ, but one element a page took 18 s.
     assert!(ms.parse::<u64>().unwrap() < 5_000, "{ms} ms");
+}
+
+/// A page that shows the report in a frame as wide as a phone, since a browser without a screen has no window as narrow.
+fn phone(report: &Report, height: u32) -> String {
+    let text = html::render(report).unwrap().replace('&', "&amp;").replace('"', "&quot;");
+    format!(
+        "<!doctype html><body style='margin:0'><iframe id=phone width=390 height={height} style='border:0' srcdoc=\"{text}\"></iframe></body>"
+    )
+}
+
+#[test]
+fn a_phone_shows_all_of_it_without_scrolling_sideways() {
+    let Some(browser) = browser() else { return };
+    for report in [samples::recovered(), samples::damaged(100_000)] {
+        let dir = tempfile::tempdir().unwrap();
+        let page = dir.path().join("r.html");
+        let driver = "<pre id=result></pre><script>onload = () => {
+            const d = document.getElementById('phone').contentDocument, c = d.getElementById('map'), r = c.getBoundingClientRect();
+            c.dispatchEvent(new MouseEvent('click', {clientX: r.left + 3, clientY: r.top + 3, bubbles: true}));
+            document.getElementById('result').textContent =
+                [d.documentElement.scrollWidth, r.right <= 390, d.getElementById('told').textContent].join('|');
+        }</script></body>";
+        let outer = phone(&report, 800);
+        let outer = outer.strip_suffix("</body>").unwrap();
+        std::fs::write(&page, format!("{outer}{driver}")).unwrap();
+        let dom = run(&browser, dir.path(), &page, &["--window-size=500,900", "--dump-dom"]);
+        let result = dom.rsplit("<pre id=\"result\">").next().unwrap().split("</pre>").next().unwrap().to_owned();
+        let told = result.strip_prefix("390|true|").unwrap_or_else(|| panic!("{result}"));
+        assert!(told.contains("-leaf") && !told.contains("Point at"), "{told}");
+    }
 }
 
 /// `SHOTS=DIR cargo test --test html_report shots` writes screenshots to look at.
@@ -143,11 +178,18 @@ fn shots() {
         for (mode, args) in [
             ("light", vec!["--window-size=1000,2200"]),
             ("dark", vec!["--window-size=1000,2200", "--blink-settings=preferredColorScheme=0"]),
-            ("phone", vec!["--window-size=500,2600"]),
         ] {
             let shot = format!("--screenshot={}", to.join(format!("{name}-{mode}.png")).display());
             run(&browser, dir.path(), &page, &[args, vec![&shot]].concat());
         }
+        let small = to.join(format!("{name}-phone.html"));
+        std::fs::write(&small, phone(&report, 2600)).unwrap();
+        run(
+            &browser,
+            dir.path(),
+            &small,
+            &["--window-size=500,2600", &format!("--screenshot={}", to.join(format!("{name}-phone.png")).display())],
+        );
         let pdf = format!("--print-to-pdf={}", to.join(format!("{name}.pdf")).display());
         run(&browser, dir.path(), &page, &[&pdf]);
     }

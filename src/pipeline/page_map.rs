@@ -147,13 +147,15 @@ fn can_be(survey: &Survey<'_>, no: PageNo, ruling: Ruling) -> std::result::Resul
                 Given::Object(id) => t.object == id,
                 Given::Nobody => false,
             });
-            match survey.pages.leaf(no) {
-                Ok(page) if tree.is_some_and(|t| t.tree.kind != TreeKind::of(page.kind)) => {
+            // A leaf that was put together from its bytes was so for the tree that had it.
+            let read = if survey.pages.mended(no).is_some() { survey.pages.page(no).ok() } else { survey.pages.leaf(no).ok() };
+            match read {
+                Some(page) if tree.is_some_and(|t| t.tree.kind != TreeKind::of(page.kind)) => {
                     Err(format!("the owner has no pages of role {}", role.word()))
                 }
-                Ok(page) if Role::of_page(page.kind) == role => Ok(()),
-                Ok(page) => Err(format!("page {no} is a {}, not a {}", Role::of_page(page.kind).word(), role.word())),
-                Err(_) => Err(format!("page {no} does not read as a {}", role.word())),
+                Some(page) if Role::of_page(page.kind) == role => Ok(()),
+                Some(page) => Err(format!("page {no} is a {}, not a {}", Role::of_page(page.kind).word(), role.word())),
+                None => Err(format!("page {no} does not read as a {}", role.word())),
             }
         }
         role => Err(format!(

@@ -33,8 +33,10 @@ use crate::ids::{ObjectId, PageNo};
 use crate::schema::{Catalog, CatalogOptions, SchemaRow};
 use crate::survey::schema_rows::Hints;
 use crate::tree::cells::account_interior;
-use crate::tree::{Claims, Pages, Role, Tree};
+use crate::tree::{Claims, Pages, Tree};
 
+/// What a page is: the words and colours of reports follow it.
+pub use crate::tree::Role;
 pub use compare::IndexFit;
 pub use freelist::Freelist;
 pub use index::IndexScan;

@@ -66,7 +66,7 @@ pub fn healthy() -> Report {
     let mut r = Report::new(Verb::Check);
     r.inputs.push(input("state.db", InputRole::Main));
     (r.page_size, r.page_count) = (4096, 3);
-    r.pages_by_role = BTreeMap::from([("table-leaf".into(), 2), ("schema-leaf".into(), 1)]);
+    r.pages_by_role = BTreeMap::from([("table-leaf".into(), 2), ("index-leaf".into(), 1)]);
     r.objects = vec![
         object(0, "table", "sqlite_schema", Some(1), Status::Whole, Some(2), 1),
         object(1, "table", "messages", Some(2), Status::Whole, Some(12), 2),
@@ -132,6 +132,22 @@ pub fn damaged(pages: u32) -> Report {
         finding(Code::PageAllZero, Class::Structural, Some((3, HOSTILE)), 1, &[4]),
         finding(Code::ForeignKeyBroken, Class::Healthy, Some((1, "messages")), 3, &[]),
     ];
+    // A value of the evidence, as hostile as a name can be.
+    let mut parent = finding(Code::ForeignKeyBroken, Class::Healthy, None, 1, &[33]).kept;
+    for item in &mut parent {
+        item.detail = Some(HOSTILE.into());
+        item.sentence = format!("{}: {HOSTILE}", item.sentence);
+    }
+    r.findings[4].kept = parent;
+    r.overruled = vec![Overruled {
+        first: 50,
+        count: 1,
+        was_role: "orphan".into(),
+        was_owner: None,
+        role: "table-leaf".into(),
+        owner: Some("table messages".into()),
+        line: 12,
+    }];
     // Interleaved trees: every page another role than its neighbour, except some long runs.
     let mut page = 1;
     let kinds: [(&str, Option<u32>); 5] =
@@ -142,11 +158,13 @@ pub fn damaged(pages: u32) -> Report {
         let (mut role, mut owner) = kinds[(seed >> 20) as usize % 5];
         let mut count = 1;
         if page == 1 {
-            (role, owner) = ("schema-leaf", Some(0));
+            (role, owner) = ("table-leaf", Some(0));
         } else if seed.is_multiple_of(97) {
             (role, owner, count) = ("freelist-leaf", None, (pages / 50 + 1).min(60));
         } else if page % 1000 == 17 {
             (role, owner) = ("table-interior", Some(1));
+        } else if page % 61 == 0 {
+            (role, owner) = ("orphan", None);
         }
         let count = count.min(pages - page + 1);
         let damaged = matches!(page, 4 | 17 | 40 | 50) || page == pages - 20;

@@ -7,6 +7,7 @@ use crate::ids::wide;
 use crate::report::human::{count, escape};
 use crate::report::model::Report;
 use crate::report::phrases;
+use crate::survey::Role;
 
 /// Pages whose findings the picture tells; the list below it has them all.
 const TOLD: usize = 5_000;
@@ -61,8 +62,8 @@ impl Picture {
         // The schema may have many objects: they are found by id through a map, not by a walk for each run.
         let objects: BTreeMap<u32, &crate::report::model::Object> = report.objects.iter().map(|o| (o.id, o)).collect();
         let mut owner_of: BTreeMap<u32, i64> = BTreeMap::new();
-        // Roles of the whole report come first and in its order, so that legend and picture agree.
-        for role in report.pages_by_role.keys() {
+        // Roles of the whole report come first, so that legend and picture agree.
+        for role in legend(report) {
             roles.place(role);
         }
         for run in &report.map {
@@ -107,6 +108,17 @@ impl Picture {
         let data = script_safe(&serde_json::to_string(&data).unwrap_or_default());
         Picture { roles, damaged, css, data }
     }
+}
+
+/// The roles of a report: trees first, what is lost last.
+fn legend(report: &Report) -> Vec<&String> {
+    let mut roles: Vec<&String> = report.pages_by_role.keys().collect();
+    roles.sort_by_key(|word| match Role::from_word(word) {
+        Some(Role::Orphan) => (1, 0),
+        Some(role) => (0, Role::ALL.iter().position(|r| *r == role).unwrap_or_default()),
+        None => (2, 0),
+    });
+    roles
 }
 
 /// Names by place, in the order in which they came.
@@ -200,7 +212,7 @@ fn script_safe(json: &str) -> String {
 fn css(roles: &[String]) -> String {
     let list = |dark: bool| {
         roles.iter().enumerate().fold(String::new(), |mut out, (i, role)| {
-            let (light_colour, dark_colour) = colour(role);
+            let (light_colour, dark_colour) = Role::from_word(role).map_or(OTHER, colour);
             let _ = write!(out, "--r{i}:{};", if dark { dark_colour } else { light_colour });
             out
         })
@@ -209,26 +221,24 @@ fn css(roles: &[String]) -> String {
 }
 
 /// The colour of a role on light and on dark ground. One hue for each family; interior pages are the stronger tone.
-fn colour(role: &str) -> (&'static str, &'static str) {
-    let has = |word: &str| role.contains(word);
+const fn colour(role: Role) -> (&'static str, &'static str) {
     match role {
-        _ if has("unreadable") => ("#000000", "#ffffff"),
-        _ if has("schema") || has("header") => ("#7b4fb5", "#b18be0"),
-        _ if has("fts") || has("shadow") => ("#b0408f", "#d977bd"),
-        _ if has("table") && has("interior") => ("#1c5596", "#5b9be0"),
-        _ if has("table") => ("#7db3e8", "#2f6399"),
-        _ if has("index") && has("interior") => ("#17694a", "#4fbf8b"),
-        _ if has("index") => ("#86c9a2", "#2c7350"),
-        _ if has("overflow") => ("#d9ad3c", "#a8822a"),
-        _ if has("trunk") => ("#8c8f96", "#7b8089"),
-        _ if has("free") => ("#cfd2d8", "#454a53"),
-        _ if has("pointer") || has("ptrmap") => ("#b08968", "#8f6d50"),
-        _ if has("lock") => ("#4a4f58", "#c3c7ce"),
-        _ if has("orphan") || has("lost") => ("#e8740c", "#f0913f"),
-        _ if has("zero") || has("empty") => ("#ebecef", "#2a2e35"),
-        _ => ("#a3a7af", "#6d737d"),
+        Role::TableInterior => ("#1c5596", "#5b9be0"),
+        Role::TableLeaf => ("#7db3e8", "#2f6399"),
+        Role::IndexInterior => ("#17694a", "#4fbf8b"),
+        Role::IndexLeaf => ("#86c9a2", "#2c7350"),
+        Role::Overflow => ("#d9ad3c", "#a8822a"),
+        Role::FreelistTrunk => ("#8c8f96", "#7b8089"),
+        Role::FreelistLeaf => ("#cfd2d8", "#454a53"),
+        Role::PointerMap => ("#b08968", "#8f6d50"),
+        Role::LockByte => ("#7b4fb5", "#b18be0"),
+        Role::Orphan => ("#e8740c", "#f0913f"),
+        Role::Unreadable => ("#000000", "#ffffff"),
     }
 }
+
+/// For a word that is no role: a report that another version made.
+const OTHER: (&str, &str) = ("#a3a7af", "#6d737d");
 
 #[cfg(test)]
 mod tests {

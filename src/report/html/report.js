@@ -95,9 +95,10 @@ function draw() {
   } else if (halos.length <= 400) {
     // A single pixel would be missed: a ring around it.
     g.strokeStyle = get('--bad'); g.lineWidth = 1.5 * dpr;
+    const r = Math.max(cell, 5 * dpr), inside = (x, end) => Math.max(r + dpr, Math.min(end - r - dpr, x));
     for (const p of halos) {
       g.beginPath();
-      g.arc((p % cols + .5) * cell, (Math.floor(p / cols) + .5) * cell, Math.max(cell, 5 * dpr), 0, 7);
+      g.arc(inside((p % cols + .5) * cell, canvas.width), inside((Math.floor(p / cols) + .5) * cell, canvas.height), r, 0, 7);
       g.stroke();
     }
   }
