@@ -10,7 +10,7 @@ use crate::ctx::Ctx;
 use crate::error::Result;
 use crate::finding::Code;
 use crate::format::record::{copy_fields, encode_record};
-use crate::format::{Cell, Fields, Page, Value};
+use crate::format::{Cell, Fields, Value};
 use crate::ids::PageNo;
 use crate::survey::compute::Computer;
 use crate::survey::plan::{Constant, Row, TablePlan};
@@ -140,8 +140,9 @@ fn rewrite(plan: &TablePlan, row: &Row<'_>, out: &mut Vec<u8>) {
 #[derive(Debug)]
 pub struct Rows<'p, 'a> {
     slots: std::slice::Iter<'p, Slot>,
-    leaf: Option<(PageNo, Page<'a>)>,
-    next: u16,
+    leaf: PageNo,
+    /// The cells of the current leaf that are still to come.
+    cells: std::vec::IntoIter<(u16, Cell<'a>)>,
     reader: RowReader<'p, 'a>,
 }
 
@@ -149,7 +150,8 @@ impl<'p, 'a> Rows<'p, 'a> {
     /// The rows of these slots.
     #[must_use]
     pub fn new(pages: &'p Pages<'a>, slots: &'p [Slot], plan: &'p TablePlan, selection: &'p Selection) -> Rows<'p, 'a> {
-        Rows { slots: slots.iter(), leaf: None, next: 0, reader: RowReader::new(pages, plan, selection) }
+        let reader = RowReader::new(pages, plan, selection);
+        Rows { slots: slots.iter(), leaf: PageNo::ONE, cells: Vec::new().into_iter(), reader }
     }
 
     /// Hands the next row to `f`; `None` when there is none left.
@@ -160,20 +162,19 @@ impl<'p, 'a> Rows<'p, 'a> {
     pub fn next<R>(&mut self, ctx: &Ctx, mut f: impl FnMut(LiveRow<'_>) -> R) -> Result<Option<R>> {
         let pages = self.reader.pages;
         loop {
-            while let Some((no, page)) = self.leaf.filter(|(_, page)| self.next < page.pointer_count()) {
-                let i = self.next;
-                self.next = i.saturating_add(1);
-                let Ok(cell) = page.cell(i, &pages.split) else { continue };
-                if let Some(row) = self.reader.row(no, i, &cell) {
+            for (i, cell) in self.cells.by_ref() {
+                if let Some(row) = self.reader.row(self.leaf, i, &cell) {
                     return Ok(Some(f(row)));
                 }
             }
             ctx.check()?;
-            (self.leaf, self.next) = (None, 0);
             match self.slots.next() {
                 None => return Ok(None),
                 Some(Slot::Hole { .. }) => {}
-                Some(Slot::Leaf { page: no, .. }) => self.leaf = pages.leaf(*no).ok().map(|page| (*no, page)),
+                Some(Slot::Leaf { page: no, .. }) => {
+                    self.leaf = *no;
+                    self.cells = pages.cells(*no).map(|(_, cells)| cells).unwrap_or_default().into_iter();
+                }
                 Some(Slot::Entry { page: no, cell: i }) => {
                     let cell = pages.page(*no).and_then(|p| p.cell(*i, &pages.split));
                     if let Some(row) = cell.ok().and_then(|cell| self.reader.row(*no, *i, &cell)) {
