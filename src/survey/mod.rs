@@ -33,7 +33,7 @@ use crate::ids::{ObjectId, PageNo};
 use crate::schema::{Catalog, CatalogOptions, SchemaRow};
 use crate::survey::schema_rows::Hints;
 use crate::tree::cells::account_interior;
-use crate::tree::{Claims, Pages, Tree};
+use crate::tree::{Claims, Pages, Rulings, Tree};
 
 /// What a page is: the words and colours of reports follow it.
 pub use crate::tree::Role;
@@ -136,19 +136,26 @@ impl<'a> Survey<'a> {
     ) -> Result<Survey<'a>> {
         let encoding = header.encoding().unwrap_or_default();
         let rows = schema_rows::collect(&pages, encoding, header.freelist_trunk, hints, &mut findings, ctx)?;
-        let survey = Survey::of_rows(pages, header, rows, findings.clone(), ctx)?;
+        let survey = Survey::of_rows(pages, header, rows, &hints.rulings, findings.clone(), ctx)?;
         // Once more, when another order of columns gives a table its tree.
         match layouts::find(&survey, &mut findings, ctx)? {
-            Some(rows) => Survey::of_rows(survey.pages, header, rows, findings, ctx),
+            Some(rows) => Survey::of_rows(survey.pages, header, rows, &hints.rulings, findings, ctx),
             None => Ok(survey),
         }
     }
 
     /// Surveys everything under a schema.
-    fn of_rows(pages: Pages<'a>, header: DatabaseHeader, rows: Vec<SchemaRow>, mut findings: Findings, ctx: &Ctx) -> Result<Survey<'a>> {
+    fn of_rows(
+        pages: Pages<'a>,
+        header: DatabaseHeader,
+        rows: Vec<SchemaRow>,
+        rulings: &Rulings,
+        mut findings: Findings,
+        ctx: &Ctx,
+    ) -> Result<Survey<'a>> {
         let encoding = header.encoding().unwrap_or_default();
         let auto_vacuum = header.largest_root != 0;
-        let claims = Claims::with_rulings(pages.count(), hints.rulings.clone());
+        let claims = Claims::with_rulings(pages.count(), rulings.clone());
         pointer_map::claim(&pages, auto_vacuum, &claims);
         let options = CatalogOptions { schema_format: header.schema_format.clamp(1, 4) };
         let catalog = Catalog::with_options(rows, options, &mut findings);
