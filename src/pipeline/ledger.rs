@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::ids::{PageNo, wide};
 use crate::pipeline::copy::{Copied, Disposition};
 use crate::pipeline::describe;
+use crate::pipeline::text_back::Texts;
 use crate::report::model::{Gone, LeftOut, TableRecovery};
 use crate::schema::ObjectKind;
 use crate::survey::{Content, IndexFit, Survey, SurveyedTree, TableScan};
@@ -54,6 +55,15 @@ pub(super) fn tables(survey: &Survey<'_>, copied: &Copied) -> Vec<TableRecovery>
         tables.push(table);
     }
     tables
+}
+
+/// Notes on each table how much text of its lost rows came back from search indexes.
+pub(super) fn note_texts(tables: &mut [TableRecovery], texts: &[Texts]) {
+    for text in texts {
+        if let Some(table) = tables.iter_mut().find(|t| t.object == Some(text.table.0)) {
+            table.notes.push(text.note());
+        }
+    }
 }
 
 /// Rows that are known to be gone: lost where damage covers them, unaccounted where only an index names them.

@@ -14,6 +14,7 @@ mod rows;
 mod salvage;
 mod schema_source;
 mod search_index;
+mod text_back;
 
 use std::path::{Path, PathBuf};
 

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::evidence::{InputFile, OpenOptions};
 use crate::pipeline::copy::{self, Target};
 use crate::pipeline::evidence::{self, Viewed};
-use crate::pipeline::{Inputs, Options, describe, ledger, nameless, salvage, search_index};
+use crate::pipeline::{Inputs, Options, describe, ledger, nameless, salvage, search_index, text_back};
 use crate::report::Report;
 use crate::report::model::{Output, OutputRole, Recovery, Verb};
 use crate::survey::Survey;
@@ -46,7 +46,8 @@ pub(super) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> 
     let mut report = Report::new(Verb::Recover);
     (report.evidence_options, report.command) = (inputs.again(), inputs.command(Verb::Recover, options, Some(out)));
     let nameless = nameless::find(&survey, ctx)?;
-    let salvaged = salvage::write(&survey, &copied, &nameless, &salvage_file, ctx)?;
+    let mut texts = text_back::find(&survey, &searches, &folder, ctx)?;
+    let salvaged = salvage::write(&survey, &copied, &nameless, &mut texts, &salvage_file, ctx)?;
     let finish = ledger::finish_sql(&survey, &copied);
     viewed.recheck(options, ctx)?;
     viewed.describe(&survey, &mut report, ctx)?;
@@ -57,6 +58,7 @@ pub(super) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> 
         read_back: Some(read_back),
         ..Recovery::default()
     };
+    ledger::note_texts(&mut recovery.tables, &texts);
     recovery.tables.extend(nameless.iter().map(nameless::Nameless::ledger));
     let mut outputs: Vec<(OutputRole, OutputFile)> = vec![(OutputRole::Copy, target)];
     // What an earlier run left under these names must not pass for a part of this one.

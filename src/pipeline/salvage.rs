@@ -15,6 +15,7 @@ use crate::format::{Cell, Encoding, Fields, Value};
 use crate::ids::{PageNo, PageSize, RootPage, small, wide};
 use crate::pipeline::copy::{Copied, Disposition};
 use crate::pipeline::nameless::Nameless;
+use crate::pipeline::text_back::Texts;
 use crate::recover::provenance::{How, Trust};
 use crate::report::collect;
 use crate::survey::plan::{Constant, Row, TablePlan};
@@ -48,16 +49,23 @@ struct Mirror<'s> {
 }
 
 /// Writes the salvage database; `false` when there is nothing to put into it.
-pub(super) fn write(survey: &Survey<'_>, copied: &Copied, nameless: &[Nameless], file: &OutputFile, ctx: &Ctx) -> Result<bool> {
+pub(super) fn write(
+    survey: &Survey<'_>,
+    copied: &Copied,
+    nameless: &[Nameless],
+    texts: &mut [Texts],
+    file: &OutputFile,
+    ctx: &Ctx,
+) -> Result<bool> {
     let mirrors = mirrors(survey, copied);
-    if mirrors.is_empty() && nameless.is_empty() {
+    if mirrors.is_empty() && nameless.is_empty() && texts.is_empty() {
         return Ok(false);
     }
     let size = PageSize::new(4096).unwrap_or(PageSize::SMALLEST);
     let mut settings = Settings::new(size);
     settings.encoding = survey.encoding;
     let mut db = DatabaseWriter::new(file.file(), file.temp_path(), settings)?;
-    let roots = db.reserve_roots(mirrors.len().saturating_add(nameless.len()).saturating_add(1))?;
+    let roots = db.reserve_roots(mirrors.len().saturating_add(nameless.len()).saturating_add(texts.len()).saturating_add(1))?;
     let mut schema: Vec<(String, RootPage, String)> = Vec::new();
     for (mirror, root) in mirrors.iter().zip(&roots) {
         let mut tree = TableTree::new(&db, *root);
@@ -78,6 +86,16 @@ pub(super) fn write(survey: &Survey<'_>, copied: &Copied, nameless: &[Nameless],
         })?;
         tree.finish(&mut db)?;
         schema.push((found.name.clone(), *root, found.sql()));
+    }
+    for (text, root) in texts.iter_mut().zip(roots.iter().skip(mirrors.len().saturating_add(nameless.len()))) {
+        let mut tree = TableTree::new(&db, *root);
+        let mut next = 0_i64;
+        text.records(|record| {
+            next = next.saturating_add(1);
+            tree.push(&mut db, next, &[record])
+        })?;
+        tree.finish(&mut db)?;
+        schema.push((text.name.clone(), *root, text.sql()));
     }
     if let Some(root) = roots.last() {
         write_findings(survey, *root, &mut db)?;

@@ -1,0 +1,267 @@
+//! Text of lost rows, read back out of the full-text indexes that still have it.
+//!
+//! Tests:    rows that an index lists against the rows of its content that decode, where the content is damaged.
+//! Collects: for each lost row and column the best text that any index of the table gives.
+//! Leaves:   indexes without text elsewhere (they have lost nothing), and those whose content cannot be read here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::build::sort::{Sorted, Sorter};
+use crate::ctx::Ctx;
+use crate::error::Result;
+use crate::format::Value;
+use crate::format::record::encode_record;
+use crate::fts5::segment::merged::Merged;
+use crate::fts5::witness::{self, Certainty, Form, TextBack, read_back};
+use crate::ids::{ObjectId, wide};
+use crate::pipeline::copy::sort_memory;
+use crate::pipeline::search_index::{DataBlocks, SearchIndex, Source, each, is_whole, table_of};
+use crate::recover::provenance::{How, Trust};
+use crate::schema::FtsPart;
+use crate::survey::Survey;
+use crate::survey::plan::Constant;
+
+/// What came back of the rows of one table.
+#[derive(Debug)]
+pub(super) struct Texts {
+    /// The table that lost the rows.
+    pub(super) table: ObjectId,
+    /// The table of the salvage database that holds the texts.
+    pub(super) name: String,
+    /// Rows that are lost and in an index.
+    pub(super) lost: u64,
+    /// Rows of which some text came back.
+    pub(super) rows: u64,
+    /// Texts that are complete.
+    pub(super) complete: u64,
+    /// Texts in all.
+    pub(super) texts: u64,
+    /// Characters, or words where only words came back.
+    pub(super) known: u64,
+    /// The same as they were, as far as the index says.
+    pub(super) total: u64,
+    records: Sorted,
+}
+
+/// What the indexes of one table give.
+struct Gathered {
+    lost: BTreeSet<i64>,
+    found: Sorter,
+}
+
+/// Reads back what the indexes have of lost rows. `folder` is for what does not fit into memory.
+///
+/// # Errors
+/// Temporary files, cancellation.
+pub(super) fn find(survey: &Survey<'_>, searches: &[SearchIndex], folder: &Path, ctx: &Ctx) -> Result<Vec<Texts>> {
+    let mut gathered: BTreeMap<ObjectId, Gathered> = BTreeMap::new();
+    for index in searches {
+        ctx.check()?;
+        if let Some(table) = base(&index.source)
+            && index.source.tables().iter().any(|id| !is_whole(survey, *id))
+        {
+            let all = gathered
+                .entry(table)
+                .or_insert_with(|| Gathered { lost: BTreeSet::new(), found: Sorter::new(sort_memory(ctx) / 4, folder) });
+            one(survey, index, all, ctx)?;
+        }
+    }
+    let mut out = Vec::new();
+    for (table, all) in gathered {
+        if all.found.count() > 0 {
+            out.push(choose(survey, table, all, folder, ctx)?);
+        }
+    }
+    Ok(out)
+}
+
+/// The table whose rows an index indexes.
+fn base(source: &Source) -> Option<ObjectId> {
+    match source {
+        Source::Rows { table, .. } => Some(*table),
+        Source::View { plan, .. } => plan.driver(),
+        _ => None,
+    }
+}
+
+/// What one index has of rows that its content does not have any more.
+fn one(survey: &Survey<'_>, index: &SearchIndex, all: &mut Gathered, ctx: &Ctx) -> Result<()> {
+    let Some(config) = &index.config else { return Ok(()) };
+    let Some(data) = index.parts.get(&FtsPart::Data).and_then(|id| table_of(survey, *id)) else { return Ok(()) };
+    let blocks = DataBlocks::read(survey, data, ctx)?;
+    let Some(structure) = blocks.structure() else { return Ok(()) };
+    // Rows that were set aside are known; only those that no page has any more are lost.
+    let mut there: Vec<i64> = Vec::new();
+    let read = index.source.each(survey, &BTreeMap::new(), None, ctx, &mut |rowid, _| {
+        there.push(rowid);
+        Ok(())
+    })?;
+    if read.unread > 0 {
+        return Ok(());
+    }
+    there.sort_unstable();
+    let is_lost = |id: i64| there.binary_search(&id).is_err();
+    let mut lost: BTreeSet<i64> = BTreeSet::new();
+    let mut sizes: BTreeMap<i64, Vec<u8>> = BTreeMap::new();
+    match index.parts.get(&FtsPart::Docsize).filter(|_| config.columnsize).and_then(|id| table_of(survey, *id)) {
+        Some(docsize) => each(survey, docsize, ctx, |row, values| {
+            if let (Some(id), Some(Value::Blob(sz))) = (row.rowid, values.get(1))
+                && is_lost(id)
+            {
+                lost.insert(id);
+                sizes.insert(id, sz.to_vec());
+            }
+        })?,
+        None => {
+            let mut merged = Merged::new(&blocks, &structure, config.detail);
+            while let Some(posting) = merged.step() {
+                ctx.check()?;
+                if is_lost(posting.rowid) {
+                    lost.insert(posting.rowid);
+                }
+            }
+        }
+    }
+    let source = witness::Source { config, tokenizer: index.tokenizer.as_ref(), blocks: &blocks, structure: &structure };
+    let rowids: Vec<i64> = lost.iter().copied().collect();
+    let mut failed = None;
+    read_back(
+        &source,
+        &rowids,
+        |id| sizes.get(&id).cloned(),
+        sort_memory(ctx) / 2,
+        |text| {
+            let column = config.columns.get(text.column).map_or("", |c| c.name.as_str());
+            if failed.is_none() {
+                failed = push(survey, &mut all.found, index, column, &text).err();
+            }
+        },
+    );
+    all.lost.append(&mut lost);
+    failed.map_or(Ok(()), Err)
+}
+
+/// Adds a text, so that the best of a row and column comes first.
+fn push(survey: &Survey<'_>, found: &mut Sorter, index: &SearchIndex, column: &str, text: &TextBack) -> Result<()> {
+    let encoding = survey.encoding;
+    let word = |s: &str| Constant::Text(encoding.from_utf8(s.as_bytes()).into_owned());
+    let number = |n: u64| Constant::Int(i64::try_from(n).unwrap_or(i64::MAX));
+    let form = match text.form {
+        Form::Characters => "characters, folded",
+        Form::Sequence => "words in order, folded",
+        Form::Words => "words, sorted",
+    };
+    let values = [
+        word("row-gone, its text is in the search index"),
+        word(How::FtsText.word()),
+        word(Trust::Linked.word()),
+        word(&index.name),
+        Constant::Int(text.rowid),
+        word(column),
+        Constant::Text(encoding.from_utf8(&text.text).into_owned()),
+        word(form),
+        number(u64::from(text.is_complete())),
+        number(text.known),
+        text.total.map_or(Constant::Null, number),
+        word(&certainty(text)),
+    ];
+    let mut record = Vec::new();
+    encode_record(&mut record, values.iter().map(Constant::value));
+    // Rowids in order, then columns, then the better text first.
+    let signed = u64::from_ne_bytes(text.rowid.to_ne_bytes()) ^ (1 << 63);
+    let rank = (u64::from(!(text.form == Form::Characters && text.is_complete())), u64::from(!text.is_complete()));
+    let less = match text.form {
+        Form::Characters => 0_u8,
+        Form::Sequence => 1,
+        Form::Words => 2,
+    };
+    let mut key = signed.to_be_bytes().to_vec();
+    key.extend_from_slice(column.to_lowercase().as_bytes());
+    key.push(0);
+    key.extend_from_slice(&rank.0.to_be_bytes());
+    key.extend_from_slice(&rank.1.to_be_bytes());
+    key.push(less);
+    key.extend_from_slice(&(u64::MAX ^ text.known).to_be_bytes());
+    // What the report counts stands in front of the record.
+    let mut payload = vec![u8::from(text.is_complete())];
+    payload.extend_from_slice(&text.known.to_be_bytes());
+    payload.extend_from_slice(&text.total.unwrap_or(text.known).to_be_bytes());
+    payload.extend_from_slice(&record);
+    found.push(&key, &payload)
+}
+
+/// How sure each part of a text is, in bytes of its UTF-8 form.
+fn certainty(text: &TextBack) -> String {
+    let mut out = String::new();
+    for run in &text.runs {
+        if !out.is_empty() {
+            out.push_str(", ");
+        }
+        let word = match run.certainty {
+            Certainty::Exact => "exact",
+            Certainty::Folded => "folded",
+            Certainty::Unknown => "unknown",
+        };
+        out.push_str(&format!("{} {word}", run.bytes));
+    }
+    out
+}
+
+const KEY_END: usize = 8 + 8 + 1 + 8;
+
+/// Keeps the best text of each row and column.
+fn choose(survey: &Survey<'_>, table: ObjectId, all: Gathered, folder: &Path, ctx: &Ctx) -> Result<Texts> {
+    let object = survey.catalog.get(table);
+    let of = object.map(|o| o.family.virtual_table().and_then(|v| survey.catalog.get(v)).unwrap_or(o).name.text()).unwrap_or_default();
+    let mut kept = Sorter::new(sort_memory(ctx) / 4, folder);
+    let (mut rows, mut complete, mut texts, mut known, mut total) = (0_u64, 0_u64, 0_u64, 0_u64, 0_u64);
+    let mut sorted = all.found.finish()?;
+    let mut last: Vec<u8> = Vec::new();
+    while let Some((key, payload)) = sorted.next()? {
+        let place = key.get(..key.len().saturating_sub(KEY_END)).unwrap_or(key);
+        if place == last.as_slice() {
+            continue;
+        }
+        let number = |at: usize| crate::bytes::u64_at(payload, at).unwrap_or(0);
+        rows = rows.saturating_add(u64::from(place.get(..8) != last.get(..8)));
+        complete = complete.saturating_add(u64::from(payload.first() == Some(&1)));
+        texts = texts.saturating_add(1);
+        known = known.saturating_add(number(1));
+        total = total.saturating_add(number(9));
+        kept.push(place, payload.get(17..).unwrap_or_default())?;
+        last.clear();
+        last.extend_from_slice(place);
+    }
+    let name = format!("rp_text_of_{of}");
+    Ok(Texts { table, name, lost: wide(all.lost.len()), rows, complete, texts, known, total, records: kept.finish()? })
+}
+
+impl Texts {
+    /// The declaration of its salvage table.
+    pub(super) fn sql(&self) -> String {
+        format!(
+            "CREATE TABLE \"{}\"(rp_reason, rp_how, rp_trust, rp_source, rp_rowid, column_name, text, form, complete, known, total, certainty)",
+            self.name.replace('"', "\"\"")
+        )
+    }
+
+    /// Gives the records of its salvage table.
+    ///
+    /// # Errors
+    /// Temporary files, and what `f` returns.
+    pub(super) fn records(&mut self, mut f: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        while let Some((_, record)) = self.records.next()? {
+            f(record)?;
+        }
+        Ok(())
+    }
+
+    /// What the report says of it.
+    pub(super) fn note(&self) -> String {
+        format!(
+            "text of {} of {} lost rows came back from the search index: {} of {} characters or words, {} of {} texts whole; it is in table {} of the salvage database",
+            self.rows, self.lost, self.known, self.total, self.complete, self.texts, self.name
+        )
+    }
+}
