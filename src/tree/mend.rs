@@ -199,6 +199,7 @@ pub fn unexplained(e: &Explained) -> Vec<(u32, u32)> {
 }
 
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects)]
 mod tests {
     use super::*;
 
