@@ -213,7 +213,6 @@ fn trial(name: &str) -> Result<(), String> {
 }
 
 #[test]
-#[ignore = "the pipeline is not built yet"]
 fn no_deleted_row_comes_back() {
     let (seed, rounds) = (number("SEED", 1), number("ROUNDS", 120));
     let failures: Vec<String> = (0..rounds).into_par_iter().filter_map(|n| trial(&format!("deleted/{seed}/{n}")).err()).collect();

@@ -148,7 +148,6 @@ fn try_file(file: &Path) -> Vec<String> {
 }
 
 #[test]
-#[ignore = "the pipeline is not built yet"]
 fn public_files_do_no_harm_and_healthy_ones_come_back() {
     let dir = std::env::var_os("PUBLIC").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/public"), PathBuf::from);
     if !dir.is_dir() {

@@ -3,12 +3,14 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use super::edges::checkpointed;
 use super::fit::{self, Case, Fit, Verdict};
 use super::journal::{JournalIndex, JournalState};
 use super::open::{InputFile, OpenOptions};
 use super::overlay::{Layers, Snapshot};
 use super::page_fit;
 use super::page_one::{Clues, Geometry, grade, reconcile};
+use super::source::PageSource;
 use super::wal::WalIndex;
 use crate::ctx::Ctx;
 use crate::error::{Error, Result};
@@ -230,8 +232,8 @@ impl Evidence {
         }
         let layers = Layers { journal: journal.as_ref(), roll_back: state.roll_back, wal: wal.as_ref(), upto, pages };
         let snapshot = Snapshot::new(main, &geometry, &layers);
-        if upto.is_some() && crate::evidence::PageSource::page_count(&snapshot) < pages {
-            let have = crate::evidence::PageSource::page_count(&snapshot);
+        if upto.is_some() && snapshot.page_count() < pages {
+            let have = snapshot.page_count();
             log.add(Defect::new(Code::CommitPagesMissing, 4, u64::from(pages), u64::from(have)), Site::default());
         }
         let undecided = |f: &Option<Fit>| f.as_ref().is_some_and(|f| f.verdict == Verdict::Undecided);
@@ -325,6 +327,12 @@ impl<'a> State<'_, 'a> {
         self.main.get(..size.len())
     }
 
+    /// The main file without any sidecar.
+    fn alone(&self, quiet: &mut Findings) -> Option<Snapshot<'a>> {
+        let geometry = reconcile(&Clues { main: self.main, ..Clues::default() }, quiet)?;
+        Some(Snapshot::new(self.main, &geometry, &Layers::default()))
+    }
+
     fn judge_journal(&self, quiet: &mut Findings) -> Option<Fit> {
         let journal = self.journal?;
         let alone = Clues { wal_page_one: None, wal_page_size: None, ..self.clues(None) };
@@ -334,8 +342,13 @@ impl<'a> State<'_, 'a> {
         }
         let layers = Layers { journal: Some(journal), roll_back: true, ..Layers::default() };
         let blended = Snapshot::new(self.main, &geometry, &layers);
+        let alone = self.alone(quiet);
         Some(fit::journal(&Case {
             blended: &blended,
+            alone: alone.as_ref().map(|a| -> &dyn PageSource { a }),
+            newest_page_one: None,
+            in_transaction: true,
+            checkpointed: 0,
             main_page_one: self.main_page_one(geometry.page_size),
             other_page_one: journal.before_image(PageNo::ONE).map(|(_, image)| image),
             usable: geometry.usable(),
@@ -380,8 +393,13 @@ impl<'a> State<'_, 'a> {
             Layers { journal: self.journal, roll_back: self.roll_back, wal: Some(wal), upto: Some(commit.frame), pages: commit.pages };
         let blended = Snapshot::new(self.main, &geometry, &layers);
         let oldest = wal.frames.iter().take(narrow(u64::from(commit.frame.0))).position(|f| f.page == 1);
+        let alone = self.alone(quiet);
         Some(fit::wal(&Case {
             blended: &blended,
+            alone: alone.as_ref().map(|a| -> &dyn PageSource { a }),
+            newest_page_one: wal.newest(PageNo::ONE, commit.frame).map(|(_, image)| image),
+            in_transaction: false,
+            checkpointed: alone.as_ref().map_or(0, |a| checkpointed(wal, a)),
             main_page_one: self.main_page_one(geometry.page_size),
             other_page_one: oldest.and_then(|i| wal.frame_at(i)).map(|f| f.image),
             usable: geometry.usable(),

@@ -4,6 +4,7 @@
 //! state that SQLite itself would show as a [`Snapshot`]. What the view hides stays reachable with [`Snapshot::versions`].
 
 pub mod content;
+mod edges;
 mod extent;
 pub mod fit;
 pub mod input;

@@ -168,11 +168,28 @@ fn not_built<T>() -> Result<T> {
     Err(Error::Usage { what: "not built yet".to_owned() })
 }
 
+/// Runs a verb, and once more from the start when an input changed under it. What changes twice is under way, and no
+/// verdict about it would hold.
+fn steady<T>(ctx: &Ctx, mut verb: impl FnMut() -> Result<T>) -> Result<T> {
+    match verb() {
+        Err(Error::Unstable { .. }) => {
+            ctx.progress.phase("an input changed: once more from the start", 0);
+            ctx.progress.finish();
+            verb()
+        }
+        other => other,
+    }
+}
+
 /// Verdict and findings.
 ///
 /// # Errors
-/// What the tool cannot do; damage is never an error.
+/// What the tool cannot do; damage is never an error. [`Error::Unstable`] when an input changes during the run, twice.
 pub fn check(inputs: &Inputs, options: &Options, ctx: &Ctx) -> Result<Report> {
+    steady(ctx, || check_once(inputs, options, ctx))
+}
+
+fn check_once(inputs: &Inputs, options: &Options, ctx: &Ctx) -> Result<Report> {
     let evidence = evidence::open(inputs, options, None, ctx)?;
     let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
     let mut survey = viewed.survey(inputs, ctx)?;
@@ -197,15 +214,16 @@ fn reported(verb: Verb, inputs: &Inputs, options: &Options, viewed: &Viewed<'_>,
 /// Writes the clean copy to `out` and, beside it, the salvage database, `finish.sql` and both reports.
 ///
 /// # Errors
-/// What the tool cannot do; nothing is left half-written.
+/// What the tool cannot do; nothing is left half-written. [`Error::Unstable`] when an input changes during the run, twice.
 pub fn recover(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> Result<Report> {
-    recover::run(inputs, options, out, ctx)
+    steady(ctx, || recover::run(inputs, options, out, ctx))
 }
 
 /// Streams the live rows of one table, or of all.
 ///
 /// # Errors
-/// What the tool cannot do, an unknown table, and whatever the sink returns.
+/// What the tool cannot do, an unknown table, and whatever the sink returns. [`Error::Unstable`] when an input changed:
+/// what the sink has been given cannot be taken back, so that there is no second run.
 pub fn rows(inputs: &Inputs, options: &Options, table: Option<&str>, sink: &mut dyn RowSink, ctx: &Ctx) -> Result<Report> {
     let evidence = evidence::open(inputs, options, None, ctx)?;
     let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
@@ -246,12 +264,14 @@ pub fn diff(a: &Inputs, b: &Inputs, options: &Options, tables: &[String], by_pri
 /// # Errors
 /// What the tool cannot do, and a page outside the database.
 pub fn page(inputs: &Inputs, options: &Options, page: PageNo, ctx: &Ctx) -> Result<PageView> {
-    let evidence = evidence::open(inputs, options, None, ctx)?;
-    let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
-    let survey = viewed.survey(inputs, ctx)?;
-    let view = page::view(&survey, page, viewed.view.geometry.offset(page))?;
-    viewed.recheck(options, ctx)?;
-    Ok(view)
+    steady(ctx, || {
+        let evidence = evidence::open(inputs, options, None, ctx)?;
+        let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
+        let survey = viewed.survey(inputs, ctx)?;
+        let view = page::view(&survey, page, viewed.view.geometry.offset(page))?;
+        viewed.recheck(options, ctx)?;
+        Ok(view)
+    })
 }
 
 /// A role and an owner for every page: a report whose map is filled.
@@ -259,11 +279,13 @@ pub fn page(inputs: &Inputs, options: &Options, page: PageNo, ctx: &Ctx) -> Resu
 /// # Errors
 /// What the tool cannot do.
 pub fn map(inputs: &Inputs, options: &Options, ctx: &Ctx) -> Result<Report> {
-    let evidence = evidence::open(inputs, options, None, ctx)?;
-    let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
-    let survey = viewed.survey(inputs, ctx)?;
-    viewed.recheck(options, ctx)?;
-    reported(Verb::Map, inputs, options, &viewed, &survey, ctx)
+    steady(ctx, || {
+        let evidence = evidence::open(inputs, options, None, ctx)?;
+        let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
+        let survey = viewed.survey(inputs, ctx)?;
+        viewed.recheck(options, ctx)?;
+        reported(Verb::Map, inputs, options, &viewed, &survey, ctx)
+    })
 }
 
 /// Deleted and old rows with provenance, written to a salvage database at `out`.
