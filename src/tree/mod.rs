@@ -132,7 +132,7 @@ impl<'a> Pages<'a> {
         Ok(no)
     }
 
-    /// A b-tree page. A leaf whose count is impossible is mended by its pointers, so that it reads the same everywhere.
+    /// A b-tree page. One whose count is impossible is mended by its pointers, so that it reads the same everywhere.
     ///
     /// # Errors
     /// What [`Page::read`] says; `page-cut` when nothing of it is there.
@@ -143,10 +143,20 @@ impl<'a> Pages<'a> {
             return Err(Defect::new(Code::PageCut, 0, 0, u64::from(self.usable)));
         }
         let page = Page::read_at(bytes, self.header_at(no), self.usable)?;
-        if page.cell_count == 0 || page.pointers_end() > idx(page.content_start) {
+        if page.cell_count == 0 || page.pointers_end() > idx(page.content_start) || self.goes_on(&page) {
             return Ok(repair::count(page, self.header_at(no), &self.split));
         }
         Ok(page)
+    }
+
+    /// Whether a pointer that leads to where cells lie follows the last one of an interior page: a stale one, or the count is
+    /// too low.
+    #[inline]
+    fn goes_on(&self, page: &Page<'_>) -> bool {
+        let end = page.pointers_end();
+        page.kind.is_interior()
+            && end.saturating_add(2) <= idx(page.content_start)
+            && crate::bytes::u16_at(page.bytes(), end).is_some_and(|p| u32::from(p) >= page.content_start && u32::from(p) < self.usable)
     }
 
     /// The count of cells that a page declares, mended or not.

@@ -16,18 +16,25 @@ pub struct Inferred {
     pub covered: u32,
     /// Where the lowest of them starts.
     pub lowest: u32,
+    /// Whether they explain just the bytes that were asked for.
+    pub exact: bool,
 }
 
-/// Reads the pointer array at `pointers_at` as that of a leaf of `kind`, at most `limit` pointers.
+/// Reads the pointer array behind the header as that of a page of `kind`, until the cells explain `want` bytes: pointers
+/// behind those in use are stale, and often lead to cells that are whole.
 #[must_use]
-pub fn infer(bytes: &[u8], header_at: usize, kind: PageKind, split: &Split, limit: u16) -> Inferred {
+pub fn infer(bytes: &[u8], header_at: usize, kind: PageKind, split: &Split, want: Option<u32>) -> Inferred {
     let mut coverage = Coverage::default();
     coverage.reset(small(bytes.len()));
     let mut fields = Fields::new();
-    let mut found = Inferred { kind, count: 0, covered: 0, lowest: small(bytes.len()) };
+    let mut found = Inferred { kind, count: 0, covered: 0, lowest: small(bytes.len()), exact: false };
     let mut last: Option<i64> = None;
     let first = header_at.saturating_add(kind.header_len());
-    while found.count < limit {
+    while found.count < u16::MAX {
+        if found.count > 0 && want == Some(coverage.covered()) {
+            found.exact = true;
+            break;
+        }
         let at = first.saturating_add(usize::from(found.count) << 1);
         let floor = at.saturating_add(2);
         let Some(pointer) = crate::bytes::u16_at(bytes, at).map(usize::from) else { break };
@@ -35,7 +42,8 @@ pub fn infer(bytes: &[u8], header_at: usize, kind: PageKind, split: &Split, limi
             break;
         }
         let Ok(cell) = Cell::read(bytes, pointer, kind, split) else { break };
-        if !plausible(&cell, &mut fields) || last.zip(cell.rowid).is_some_and(|(a, b)| b <= a) || !coverage.mark(cell.at, cell.len) {
+        let sound = cell.child != Some(0) && (kind == PageKind::TableInterior || plausible(&cell, &mut fields));
+        if !sound || last.zip(cell.rowid).is_some_and(|(a, b)| b <= a) || !coverage.mark(cell.at, cell.len) {
             break;
         }
         last = cell.rowid;
@@ -60,7 +68,7 @@ pub(super) fn plausible(cell: &Cell<'_>, fields: &mut Fields) -> bool {
 pub fn leaf<'a>(bytes: &'a [u8], header_at: usize, split: &Split) -> Option<Page<'a>> {
     let best = [PageKind::TableLeaf, PageKind::IndexLeaf]
         .into_iter()
-        .map(|kind| infer(bytes, header_at, kind, split, u16::MAX))
+        .map(|kind| infer(bytes, header_at, kind, split, None))
         .max_by_key(|i| (i.count, i.kind == PageKind::TableLeaf))?;
     if best.count == 0 {
         return None;
@@ -76,29 +84,35 @@ pub fn leaf<'a>(bytes: &'a [u8], header_at: usize, split: &Split) -> Option<Page
     Some(page)
 }
 
-/// Mends the cell count of a leaf that declares more cells than it has room for, or none although its bytes are accounted
-/// for by cells.
+/// Mends the cell count of a page where the accounting of its bytes shows another: a page with more cells than it has room
+/// for, or with fewer than its bytes are in use by.
 #[must_use]
 pub fn count<'a>(mut page: Page<'a>, header_at: usize, split: &Split) -> Page<'a> {
-    if page.kind.is_interior() {
-        return page;
-    }
     let len = small(page.bytes().len());
     let start = page.content_start.min(len);
     let pointers_at = small(page.pointers_at());
     let room = u16::try_from(start.saturating_sub(pointers_at) >> 1).unwrap_or(u16::MAX);
-    if page.cell_count > room {
-        let found = infer(page.bytes(), header_at, page.kind, split, u16::MAX);
+    let too_big = page.cell_count > room;
+    // The freeblocks do not depend on the count, but for where they may start.
+    let mut chain = page;
+    chain.cell_count = 0;
+    let free = chain.freeblocks().try_fold(0_u32, |n, block| block.ok().map(|(_, l)| n.saturating_add(l)));
+    let in_use = free.and_then(|f| len.saturating_sub(start).checked_sub(f.saturating_add(u32::from(page.fragments))));
+    if too_big {
+        let found = infer(page.bytes(), header_at, page.kind, split, in_use);
         page.cell_count = found.count;
         return page;
     }
-    if page.cell_count == 0 && start < len {
-        let found = infer(page.bytes(), header_at, page.kind, split, u16::MAX);
-        let free: u32 = page.freeblocks().map_while(Result::ok).fold(0, |n, (_, l)| n.saturating_add(l));
-        let explained = found.covered.saturating_add(free).saturating_add(u32::from(page.fragments));
-        if found.count > 0 && found.lowest >= start && explained == len.saturating_sub(start) {
+    // What a leaf has beyond its count is looked for with all that is known of its table.
+    if page.cell_count > 0 && !page.kind.is_interior() {
+        return page;
+    }
+    let Some(in_use) = in_use.filter(|&n| n > 0) else { return page };
+    let declared = page.cells(*split).try_fold(0_u32, |n, (_, cell)| cell.ok().map(|c| n.saturating_add(c.len)));
+    if declared.is_some_and(|n| n < in_use) {
+        let found = infer(page.bytes(), header_at, page.kind, split, Some(in_use));
+        if found.exact && found.lowest >= start && found.count > page.cell_count {
             page.cell_count = found.count;
-            return page;
         }
     }
     page

@@ -309,9 +309,10 @@ impl<'p, 'a> Walker<'p, 'a> {
             tree.slots.push(hole);
             return;
         }
-        if page.cell_count > page.pointer_count() {
-            let d = Defect::new(Code::CellCountTooBig, 3, u64::from(page.cell_count), u64::from(page.pointer_count()));
-            self.log.add(d, here);
+        let (declared, fit) = (self.pages.declared_cells(no).unwrap_or(page.cell_count), page.pointer_count());
+        if declared != fit {
+            let code = if declared > fit { Code::CellCountTooBig } else { Code::CellCountTooSmall };
+            self.log.add(Defect::new(code, 3, u64::from(declared), u64::from(fit)), here);
         }
         if page.cell_count == 0 && by.is_some() {
             self.log.add(Defect::new(Code::InteriorEmpty, 3, 0, 1), here);
