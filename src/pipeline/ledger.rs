@@ -47,7 +47,7 @@ pub(super) fn tables(survey: &Survey<'_>, copied: &Copied) -> Vec<TableRecovery>
         }
         if let Some(Disposition::Anew(sql)) = copied.dispositions.get(&t.object) {
             let old = String::from_utf8_lossy(object.sql().unwrap_or_default()).into_owned();
-            table.notes.push(format!("declared anew, its own text is damaged: {old} became {sql}"));
+            table.notes.push(format!("declared anew, its own text is damaged: {old} became {}", String::from_utf8_lossy(sql)));
         }
         if object.family.virtual_table().is_none() {
             (table.lost, table.unaccounted) = gone(survey, t, scan, written);

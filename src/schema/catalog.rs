@@ -234,7 +234,7 @@ impl Catalog {
 
     /// Reads the rows of a schema.
     ///
-    /// Passes: names and text of each row; automatic indexes without a row; the table of each index and trigger; families;
+    /// Passes: names and text of each row; names of automatic indexes; automatic indexes without a row; the table of each index and trigger; families;
     /// layouts; dependencies.
     pub fn with_options(rows: Vec<SchemaRow>, options: CatalogOptions, findings: &mut Findings) -> Catalog {
         let mut catalog = Catalog { objects: vec![schema_object()], names: BTreeMap::new() };
@@ -245,6 +245,7 @@ impl Catalog {
             let names = if object.kind == ObjectKind::Trigger { &mut triggers } else { &mut catalog.names };
             catalog.objects.push(claim_name(names, object, findings));
         }
+        catalog.mend_autoindexes(findings);
         catalog.add_missing_autoindexes(findings);
         catalog.assign_tables(findings);
         families::assign(&mut catalog.objects, &catalog.names, findings);
@@ -289,6 +290,41 @@ impl Catalog {
         self.objects.iter().filter(move |o| o.root == Some(RootPage(root)))
     }
 
+    /// The table of an automatic index stands in its row twice: as `tbl_name`, and within the name. Where one of the two names
+    /// a table with that constraint and the other none, the row is read by the first.
+    fn mend_autoindexes(&mut self, findings: &mut Findings) {
+        let mut mended = Vec::new();
+        for object in &self.objects {
+            let Some(number) = object.autoindex else { continue };
+            let makes = |name: &[u8]| {
+                let table = self.by_name(name)?;
+                let keys = &table.table_def()?.unique;
+                keys.iter().any(|k| k.number == number).then(|| table.name.as_bytes().to_vec())
+            };
+            let (by_column, by_name) = (makes(object.table_name.as_bytes()), autoindex_table(object.name.as_bytes()).and_then(makes));
+            match (by_column, by_name) {
+                (Some(table), None) | (None, Some(table)) => mended.push((object.id, table, number)),
+                _ => {}
+            }
+        }
+        for (id, table, number) in mended {
+            let name = autoindex_name(&table, number);
+            let key = name.to_ascii_lowercase();
+            if self.names.get(&key).is_some_and(|&other| other != id) {
+                continue;
+            }
+            let Some(object) = self.objects.get_mut(id.index()) else { continue };
+            let detail = format!("{}: its row says {} on {}", String::from_utf8_lossy(&name), object.name, object.table_name);
+            findings.add_with(Defect::new(Code::AutoindexMissing, 0, 0, 0), site(object), detail);
+            self.names.remove(&object.name.as_bytes().to_ascii_lowercase());
+            self.names.insert(key, id);
+            (object.name, object.table_name) = (Name::new(&name), Name::new(&table));
+            if let Some(row) = &mut object.row {
+                (row.name, row.table) = (name, table);
+            }
+        }
+    }
+
     /// Automatic indexes that a constraint makes and the schema has no row for. SQLite cannot work with such a table, so each
     /// stands behind the rows that were read, without a root.
     fn add_missing_autoindexes(&mut self, findings: &mut Findings) {
@@ -297,7 +333,7 @@ impl Catalog {
         for object in self.objects.iter().filter(|o| o.problem.is_none() && o.excluded.is_none() && o.id != ObjectId::SCHEMA) {
             let (Some(table), Some(row)) = (object.table_def(), &object.row) else { continue };
             for key in table.unique.iter().filter(|k| !(table.without_rowid && k.primary)) {
-                let name = [b"sqlite_autoindex_", row.name.as_slice(), b"_", key.number.to_string().as_bytes()].concat();
+                let name = autoindex_name(&row.name, key.number);
                 if self.names.contains_key(&name.to_ascii_lowercase()) {
                     continue;
                 }
@@ -561,6 +597,15 @@ fn read_row(id: ObjectId, row: SchemaRow, findings: &mut Findings) -> Object {
 
 fn mentions_virtual(sql: &[u8]) -> bool {
     ddl::token::tokens(sql).take(40).any(|t| t.is("VIRTUAL") || t.is("USING"))
+}
+
+fn autoindex_name(table: &[u8], number: u32) -> Vec<u8> {
+    [b"sqlite_autoindex_", table, b"_", number.to_string().as_bytes()].concat()
+}
+
+/// The T of `sqlite_autoindex_T_N`.
+fn autoindex_table(name: &[u8]) -> Option<&[u8]> {
+    name.get(b"sqlite_autoindex_".len()..name.iter().rposition(|&b| b == b'_')?)
 }
 
 /// The N of `sqlite_autoindex_T_N`.

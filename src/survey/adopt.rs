@@ -4,7 +4,7 @@
 //! Collects: for each orphan the one tree and hole that it fits.
 //! Leaves:   orphans that fit nothing, or two trees equally well; rows that a whole index does not know (they were deleted).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ctx::Ctx;
 use crate::error::Result;
@@ -78,7 +78,7 @@ pub(super) fn adopt(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
         })
         .collect();
     let mut budget = COMPARISONS;
-    let mut chosen: BTreeMap<(usize, usize), Vec<Orphan>> = BTreeMap::new();
+    let mut candidates: Vec<(Orphan, Vec<Place>)> = Vec::new();
     for no in survey.orphans.clone() {
         ctx.check()?;
         if survey.claims.ruling(no).is_some() {
@@ -98,6 +98,21 @@ pub(super) fn adopt(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
                 places.push(place);
             }
         }
+        candidates.push((orphan, places));
+    }
+    // A freelist that is not whole names no free page for sure: only an index can tell a deleted leaf from a lost one. It is
+    // not whole either where a leaf lies about that no tree can have lost: it was freed, and the list does not say so.
+    let listed = survey.freelist.whole && !has_stray(survey, &candidates);
+    let vouched: BTreeMap<usize, bool> = readers
+        .iter()
+        .map(|(&i, reader)| match reader {
+            Reader::Table(plan) => (i, listed || compare::has_witness(survey, plan)),
+            Reader::Index(_) => (i, true),
+        })
+        .collect();
+    let mut chosen: BTreeMap<(usize, usize), Vec<Orphan>> = BTreeMap::new();
+    for (orphan, mut places) in candidates {
+        places.retain(|p| vouched.get(&p.tree).copied().unwrap_or(false));
         places.sort_unstable();
         let best = places.pop();
         let second = places.pop();
@@ -140,6 +155,25 @@ pub(super) fn adopt(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
     Ok(changed)
 }
 
+/// Whether some orphan fits no hole of any tree and hangs under no orphaned interior page, as the leaves of a tree would
+/// whose schema row is lost.
+fn has_stray(survey: &Survey<'_>, candidates: &[(Orphan, Vec<Place>)]) -> bool {
+    let mut strays: BTreeSet<PageNo> = candidates.iter().filter(|(_, places)| places.is_empty()).map(|(o, _)| o.page).collect();
+    if strays.is_empty() {
+        return false;
+    }
+    for &no in &survey.orphans {
+        let Ok(page) = survey.pages.page(no) else { continue };
+        if page.kind.is_interior() {
+            let children = page.cells(survey.pages.split).filter_map(|(_, c)| c.ok()?.child).chain(page.right_child);
+            for child in children.filter_map(PageNo::new) {
+                strays.remove(&child);
+            }
+        }
+    }
+    !strays.is_empty()
+}
+
 /// How the tree at a place is read; `None` when nothing says it.
 pub(super) fn reader(survey: &Survey<'_>, tree: usize) -> Option<Reader> {
     let t = survey.trees.get(tree)?;
@@ -176,14 +210,6 @@ fn orphan(survey: &Survey<'_>, no: PageNo) -> Option<Orphan> {
 fn place(survey: &Survey<'_>, tree: usize, holes: &[usize], reader: &Reader, orphan: &Orphan) -> Option<Place> {
     let t = survey.trees.get(tree)?;
     if t.tree.kind.leaf() != orphan.kind {
-        return None;
-    }
-    // A freelist that is not whole names no free page for sure: only an index can tell a deleted leaf from a lost one.
-    let vouched = match reader {
-        Reader::Table(plan) => survey.freelist.whole || compare::has_witness(survey, plan),
-        Reader::Index(_) => true,
-    };
-    if !vouched {
         return None;
     }
     let mut score = shape(survey, reader, orphan)?;

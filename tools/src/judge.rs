@@ -52,6 +52,8 @@ pub fn open(path: &Path) -> Result<Connection> {
 /// Registers what the application of some cases brings along: a collation DE_PHONE (as BINARY, from the end) and a function `half`.
 pub fn extend(con: &Connection) -> Result<()> {
     con.create_collation("DE_PHONE", |a: &str, b: &str| b.cmp(a))?;
+    // Any other that is asked for came out of NOCASE by damage.
+    con.collation_needed(|con, name| con.create_collation(name, |a: &str, b: &str| a.to_ascii_lowercase().cmp(&b.to_ascii_lowercase())))?;
     con.create_scalar_function("half", 1, FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_UTF8, |ctx| {
         Ok(ctx.get::<Option<i64>>(0)?.map(|n| n / 2))
     })
@@ -82,9 +84,11 @@ pub fn fts5_tables(con: &Connection) -> Result<Vec<String>> {
         .into_iter()
         .filter(|(kind, _, _, sql)| {
             kind == "table"
-                && sql
-                    .as_ref()
-                    .is_some_and(|s| s.to_lowercase().starts_with("create virtual table") && s.to_lowercase().contains("using fts5"))
+                && sql.as_ref().is_some_and(|s| {
+                    s.to_lowercase().starts_with("create virtual table")
+                        && s.to_lowercase().contains("using fts5")
+                        && !s.to_lowercase().contains("using fts5vocab")
+                })
         })
         .map(|r| r.1)
         .collect())

@@ -8,7 +8,7 @@ use crate::pipeline::search_index::{Fate, SearchIndex};
 use crate::schema::ddl::token::tokens;
 use crate::schema::ddl::{Definition, TableDef};
 use crate::schema::expr::{Expr, Unknown};
-use crate::schema::{Catalog, Family, Object, ObjectKind, RowSource};
+use crate::schema::{Catalog, Family, FtsModule, FtsPart, Object, ObjectKind, RowSource};
 use crate::survey::{Content, Survey};
 
 /// What becomes of an object.
@@ -16,8 +16,9 @@ use crate::survey::{Content, Survey};
 pub(crate) enum Disposition {
     /// It stands in the copy.
     Kept,
-    /// It stands in the copy under a declaration made anew from what could be read of its own.
-    Anew(String),
+    /// It stands in the copy under a declaration made anew from what could be read of its own. Names in it are the bytes of
+    /// the evidence, which need not be UTF-8.
+    Anew(Vec<u8>),
     /// It does not; why, and whether a statement in `finish.sql` brings it back.
     LeftOut {
         /// In a sentence.
@@ -134,7 +135,7 @@ fn of_table(survey: &Survey<'_>, object: &Object) -> Disposition {
                     None => Disposition::out("its CREATE text is not SQL that SQLite accepts", false),
                 };
             }
-            Disposition::Kept
+            content_of_fts5(object).map_or(Disposition::Kept, Disposition::Anew)
         }
         _ if object.problem.is_some() || refused(object) => Disposition::out("its CREATE text is not SQL that SQLite accepts", true),
         _ => Disposition::Kept,
@@ -178,7 +179,7 @@ pub(super) fn refused(object: &Object) -> bool {
 
 /// A declaration that SQLite accepts, with the columns that the records hold, in their order: names as they are read, the
 /// rowid alias or the primary key of a WITHOUT ROWID table, no other constraint. `None` when its key cannot be declared.
-fn declaration(object: &Object, def: &TableDef) -> Option<String> {
+fn declaration(object: &Object, def: &TableDef) -> Option<Vec<u8>> {
     let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
     let layout = object.table_layout.as_ref()?;
     let mut used: BTreeSet<String> = BTreeSet::new();
@@ -207,7 +208,37 @@ fn declaration(object: &Object, def: &TableDef) -> Option<String> {
         columns.push(format!("PRIMARY KEY({})", key.join(", ")));
         end.push_str(" WITHOUT ROWID");
     }
-    Some(format!("CREATE TABLE {}({}){end}", quoted(&object.name.text()), columns.join(", ")))
+    let body = format!("({}){end}", columns.join(", "));
+    Some([b"CREATE TABLE ".as_slice(), &quoted_bytes(object.name.as_bytes()), body.as_bytes()].concat())
+}
+
+/// A name in quotes, byte for byte up to its first NUL, where SQLite ends it.
+fn quoted_bytes(name: &[u8]) -> Vec<u8> {
+    let mut out = vec![b'"'];
+    for &b in name.iter().take_while(|&&b| b != 0) {
+        out.push(b);
+        if b == b'"' {
+            out.push(b);
+        }
+    }
+    out.push(b'"');
+    out
+}
+
+/// The declaration of the content table of a search index as FTS5 writes it, where its own names a column otherwise: FTS5
+/// asks for its columns by these names.
+fn content_of_fts5(object: &Object) -> Option<Vec<u8>> {
+    if !matches!(object.family, Family::FtsShadow { module: FtsModule::Fts5, part: FtsPart::Content, .. }) {
+        return None;
+    }
+    let columns = &object.table_def()?.columns;
+    let is_own = |name: &[u8]| matches!(name.split_first(), Some((b'c' | b'l' | b'C' | b'L', rest)) if !rest.is_empty() && rest.iter().all(u8::is_ascii_digit));
+    if columns.iter().skip(1).all(|c| is_own(c.name.as_bytes())) {
+        return None;
+    }
+    let names: String = (0..columns.len().saturating_sub(1)).map(|i| format!(", c{i}")).collect();
+    let body = format!("(id INTEGER PRIMARY KEY{names})");
+    Some([b"CREATE TABLE ".as_slice(), &quoted_bytes(object.name.as_bytes()), body.as_bytes()].concat())
 }
 
 fn of_index(object: &Object) -> Disposition {

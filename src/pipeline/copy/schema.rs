@@ -28,7 +28,7 @@ pub(crate) fn write<W: Write + Seek>(
         let anew = match (copied.dispositions.get(&object.id), shadow) {
             (Some(Disposition::Kept), None) => None,
             (Some(Disposition::Kept | Disposition::Anew(_)), Some(shadow)) => Some(shadow.sql.as_bytes()),
-            (Some(Disposition::Anew(sql)), None) => Some(sql.as_bytes()),
+            (Some(Disposition::Anew(sql)), None) => Some(sql.as_slice()),
             _ => continue,
         };
         let text = |b: &[u8]| survey.encoding.from_utf8(b).into_owned();
