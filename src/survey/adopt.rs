@@ -156,8 +156,20 @@ pub(super) fn adopt(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
 }
 
 /// Whether some orphan fits no hole of any tree and hangs under no orphaned interior page, as the leaves of a tree would
-/// whose schema row is lost.
+/// whose schema row is lost; or whether two that fit one hole overlap, as leaves of one tree never do.
 fn has_stray(survey: &Survey<'_>, candidates: &[(Orphan, Vec<Place>)]) -> bool {
+    let mut ranges: Vec<(usize, usize, i64, i64)> = candidates
+        .iter()
+        .filter_map(|(o, places)| {
+            let (place, (low, high)) = (places.iter().max()?, o.range?);
+            Some((place.tree, place.slot, low, high))
+        })
+        .collect();
+    ranges.sort_unstable();
+    let overlap = |a: &(usize, usize, i64, i64), b: &(usize, usize, i64, i64)| (a.0, a.1) == (b.0, b.1) && b.2 <= a.3;
+    if ranges.iter().zip(ranges.iter().skip(1)).any(|(a, b)| overlap(a, b)) {
+        return true;
+    }
     let mut strays: BTreeSet<PageNo> = candidates.iter().filter(|(_, places)| places.is_empty()).map(|(o, _)| o.page).collect();
     if strays.is_empty() {
         return false;
