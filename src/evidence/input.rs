@@ -226,6 +226,11 @@ impl Evidence {
         if let (Some(w), true) = (&wal, main.is_empty()) {
             log.add(Defect::new(Code::WalWithoutMain, 0, wide(w.frames.len()), 0), Site::default());
         }
+        if !main.is_empty()
+            && let Err(short) = DatabaseHeader::read(main)
+        {
+            log.add(short, Site::default());
+        }
         let says_wal = DatabaseHeader::read(main).is_ok_and(|h| h.magic_ok() && h.read_version == 2);
         if says_wal && self.wals.is_empty() && !self.sources.no_wal {
             log.add(Defect::new(Code::VersionsSayWal, 18, 2, 1), Site::default());

@@ -7,7 +7,8 @@ use crate::format::Fields;
 use crate::format::record::encode_record;
 use crate::recover::provenance::{How, Trust};
 use crate::report::collect;
-use crate::report::model::TableRecovery;
+use crate::ids::wide;
+use crate::report::model::{FREE_PAGE, TableRecovery};
 use crate::survey::Survey;
 use crate::survey::plan::Constant;
 use crate::tree::Tree;
@@ -26,6 +27,8 @@ pub(super) struct Nameless {
     /// Cells that decode.
     pub(super) rows: u64,
     width: usize,
+    /// Whether its pages are those that the header counts as free and no list names: its rows were deleted.
+    free: bool,
 }
 
 /// The trees that hold rows, largest first.
@@ -34,8 +37,10 @@ pub(super) struct Nameless {
 /// Cancellation.
 pub(super) fn find(survey: &Survey<'_>, ctx: &Ctx) -> Result<Vec<Nameless>> {
     let mut out = Vec::new();
+    let listed = wide(survey.orphans.len()).saturating_add(u64::from(survey.freelist.trunks)).saturating_add(u64::from(survey.freelist.leaves));
+    let free = !survey.freelist.whole && listed == u64::from(survey.header.freelist_count) && survey.trees.iter().all(|t| t.tree.holes() == 0);
     for tree in survey.nameless_trees(ctx)? {
-        let mut found = Nameless { name: format!("lost_and_found_{}", tree.root), tree, rows: 0, width: 0 };
+        let mut found = Nameless { name: format!("lost_and_found_{}", tree.root), tree, rows: 0, width: 0, free };
         let (mut rows, mut width) = (0_u64, 0_usize);
         found.each(survey, ctx, |_, fields, _, _| {
             rows = rows.saturating_add(1);
@@ -61,11 +66,19 @@ impl Nameless {
         )
     }
 
+    fn reason(&self) -> &'static str {
+        if self.free { FREE_PAGE } else { "page-without-owner" }
+    }
+
     /// Its entry in the ledger: everything is set aside.
     pub(super) fn ledger(&self) -> TableRecovery {
         let mut table = TableRecovery { name: self.name.clone(), rows_found: self.rows, ..TableRecovery::default() };
-        table.set_aside.insert("page-without-owner".to_owned(), self.rows);
-        table.notes.push(format!("rows of a tree at page {} that no object of the schema names", self.tree.root));
+        table.set_aside.insert(self.reason().to_owned(), self.rows);
+        table.notes.push(if self.free {
+            format!("deleted rows at page {}: the header counts its pages as free, the freelist that named them is damaged", self.tree.root)
+        } else {
+            format!("rows of a tree at page {} that no object of the schema names", self.tree.root)
+        });
         table
     }
 
@@ -79,8 +92,8 @@ impl Nameless {
         let mut record = Vec::new();
         self.each(survey, ctx, |payload, fields, at, rowid| {
             let mut values = vec![
-                text("page-without-owner"),
-                text(How::LostPage.word()),
+                text(self.reason()),
+                text(if self.free { How::FreePage.word() } else { How::LostPage.word() }),
                 text(Trust::Plausible.word()),
                 text(&collect::origin(survey.pages.origin(at.page))),
                 Constant::Int(i64::from(at.page.get())),

@@ -349,16 +349,9 @@ fn fill(survey: &Survey<'_>, tree: usize, slot: usize, mut orphans: Vec<Orphan>,
     slots
 }
 
-fn sort_by_key(orphans: &mut [Orphan], key: Option<&IndexPlan>, survey: &Survey<'_>) {
+fn sort_by_key(orphans: &mut Vec<Orphan>, key: Option<&IndexPlan>, survey: &Survey<'_>) {
     let Some(key) = key else { return };
-    let mut order = KeyOrder::new(key, survey.encoding);
-    orphans.sort_by(|a, b| {
-        if order.ascends(&b.first, &a.first) {
-            std::cmp::Ordering::Greater
-        } else if order.ascends(&a.first, &b.first) {
-            std::cmp::Ordering::Less
-        } else {
-            a.page.cmp(&b.page)
-        }
-    });
+    orphans.sort_by_key(|o| o.page);
+    let with = std::mem::take(orphans).into_iter().map(|o| (o.first.clone(), o)).collect();
+    orphans.extend(KeyOrder::new(key, survey.encoding).in_order(with).into_iter().map(|(_, o)| o));
 }

@@ -112,6 +112,20 @@ impl<'p> Computer<'p> {
         })
     }
 
+    /// Why an expression has no value for a row; `None` when it has one.
+    #[must_use]
+    pub fn fault(&self, row: &Row<'_>, expr: &Expr) -> Option<Fault> {
+        let seen = Seen { plan: self.plan, row, depth: 0 };
+        expr::eval(expr, &seen).err()
+    }
+
+    /// Why a generated column has no value for a row; `None` when it has one.
+    #[must_use]
+    pub fn column_fault(&self, row: &Row<'_>, column: usize) -> Option<Fault> {
+        let expr = self.plan.columns.get(column)?.generated.as_ref()?;
+        Seen { plan: self.plan, row, depth: 0 }.generated(column, expr).err()
+    }
+
     /// What a condition comes to for a row.
     #[must_use]
     pub fn truth(&self, row: &Row<'_>, expr: &Expr) -> Outcome {

@@ -4,6 +4,7 @@ use crate::finding::{Code, Defect, Findings, Site};
 use crate::format::Value;
 use crate::ids::wide;
 use crate::schema::IndexSource;
+use crate::schema::expr::Fault;
 use crate::survey::compute::{Computer, Outcome};
 use crate::survey::entry::{EntryHash, EntrySum};
 use crate::survey::plan::{ClassRule, IndexPlan, Row, TablePlan};
@@ -85,8 +86,14 @@ impl<'p> Judge<'p> {
             }
         }
         for (index, sum) in plan.indexes.iter().zip(sums) {
-            if let Some(hash) = self.entry_hash(row, index) {
-                sum.add(hash);
+            match self.entry_hash(row, index) {
+                Some(hash) => sum.add(hash),
+                None => {
+                    if let Some(words) = self.raises(row, index) {
+                        log.add_with(Defect::new(Code::ExpressionRaises, 0, u64::from(index.object.0), 0), here, words);
+                        breaks(Code::ExpressionRaises, 0, &mut verdict);
+                    }
+                }
             }
         }
         verdict
@@ -139,6 +146,24 @@ impl<'p> Judge<'p> {
             };
         }
         Some((key, hash))
+    }
+
+    /// The error that SQLite raises when it computes the entry of an index for a row.
+    fn raises(&self, row: &Row<'_>, index: &IndexPlan) -> Option<String> {
+        if !index.computable {
+            return None;
+        }
+        let condition = index.condition.as_ref().map(|c| self.computer.fault(row, c));
+        let sources = index.columns.iter().map(|column| match &column.source {
+            IndexSource::Rowid => None,
+            IndexSource::Column(i) if self.plan.stored_value(row, *i).is_some() => None,
+            IndexSource::Column(i) => self.computer.column_fault(row, *i),
+            IndexSource::Expr(expr) => self.computer.fault(row, expr),
+        });
+        condition.into_iter().chain(sources).flatten().find_map(|fault| match fault {
+            Fault::Raises(words) => Some(words),
+            Fault::Unknown(_) => None,
+        })
     }
 
     fn generated_column(&self, row: &Row<'_>, column: usize, here: Site, log: &mut Findings, verdict: &mut Verdict) {

@@ -44,6 +44,17 @@ impl KeyOrder {
         ascends
     }
 
+    /// Puts records in order, equal ones as they came. Records that do not decode have no place in any order, so this does
+    /// not ask for one that is consistent, as the sorts of the standard library do.
+    pub fn in_order<T>(&mut self, items: Vec<(Vec<u8>, T)>) -> Vec<(Vec<u8>, T)> {
+        let mut out: Vec<(Vec<u8>, T)> = Vec::with_capacity(items.len());
+        for item in items {
+            let at = out.partition_point(|placed| !self.ascends(&item.0, &placed.0));
+            out.insert(at, item);
+        }
+        out
+    }
+
     /// Record `a` against record `b` over all columns; `None` when a collation is unknown.
     #[must_use]
     pub fn compare(&self, a: &[u8], a_fields: &Fields, b: &[u8], b_fields: &Fields) -> Option<Ordering> {

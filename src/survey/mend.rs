@@ -230,18 +230,9 @@ fn leaf_of(survey: &Survey<'_>, reader: &Reader, kind: PageKind, mut cells: Vec<
     if let Some(key) = key_of(reader) {
         let mut order = KeyOrder::new(key, survey.encoding);
         let mut payload = PayloadReader::new();
-        let mut with: Vec<(Vec<u8>, (MendedCell, Cell<'_>))> =
+        let with: Vec<(Vec<u8>, (MendedCell, Cell<'_>))> =
             cells.into_iter().map(|c| (payload.read(&survey.pages, &c.1).map(<[u8]>::to_vec).unwrap_or_default(), c)).collect();
-        with.sort_by(|a, b| {
-            if order.ascends(&a.0, &b.0) {
-                std::cmp::Ordering::Less
-            } else if order.ascends(&b.0, &a.0) {
-                std::cmp::Ordering::Greater
-            } else {
-                std::cmp::Ordering::Equal
-            }
-        });
-        cells = with.into_iter().map(|(_, c)| c).collect();
+        cells = order.in_order(with).into_iter().map(|(_, c)| c).collect();
     } else {
         let (named, mut others): (Vec<_>, Vec<_>) = cells.into_iter().partition(|(m, _)| m.no < UNNAMED && m.no != NONE);
         others.sort_by_key(|(_, c)| c.rowid);

@@ -196,14 +196,19 @@ fn scan_run(
         let mut exclude = |code: Code, got: u64| {
             scan.excluded.push(Excluded { page: at.page, cell: at.no, rowid: at.cell.rowid, code, got });
         };
-        let payload = reader.read_claiming(pages, &at.cell, |page| claims.claim(page, owner, Role::Overflow).is_ok());
-        let payload = match payload {
-            Ok(payload) => payload,
-            Err(d) => {
-                scan.contested |= d.code == Code::OverflowShared;
-                log.add(d, here);
-                exclude(d.code, d.got);
-                return Ok(());
+        if let Err(d) = reader.read_claiming(pages, &at.cell, |page| claims.claim(page, owner, Role::Overflow).is_ok()) {
+            scan.contested |= d.code == Code::OverflowShared;
+            log.add(d, here);
+            exclude(d.code, d.got);
+            return Ok(());
+        }
+        let payload = match at.cell.overflow {
+            None => at.cell.local,
+            Some(_) => {
+                if let Some(d) = reader.surplus(pages) {
+                    log.add(d, here);
+                }
+                reader.partial()
             }
         };
         if let Err(d) = fields.read(payload, at.cell.payload_len) {

@@ -40,8 +40,7 @@ pub fn class_of(code: Code, object: Option<ObjectId>, catalog: &Catalog) -> Clas
         | Code::FtsOlderNulRule
         | Code::ForeignKeyBroken
         | Code::MoreValuesThanColumns
-        | Code::DeletedRow
-        | Code::TrailingBytes => Class::Healthy,
+        | Code::DeletedRow => Class::Healthy,
         Code::PageCountStale
         | Code::SchemaFormatBad
         | Code::FileVersionUnknown
@@ -54,6 +53,7 @@ pub fn class_of(code: Code, object: Option<ObjectId>, catalog: &Catalog) -> Clas
         | Code::FreePageInUse
         | Code::FreeLeafOutside
         | Code::PtrmapWrong
+        | Code::TrailingBytes
         | Code::PageWithoutOwner
         | Code::InteriorEmpty
         | Code::LeafEmpty

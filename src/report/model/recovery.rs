@@ -109,10 +109,11 @@ pub struct ReadBack {
 }
 
 impl Recovery {
-    /// Whether a row is lost, or set aside, or in an object that was left out.
+    /// Whether a row is lost, or set aside, or in an object that was left out. What lies on free pages was deleted.
     #[must_use]
     pub fn loses_rows(&self) -> bool {
-        self.tables.iter().any(|t| !t.lost.is_empty() || t.rows_set_aside() > 0) || self.left_out.iter().any(|l| l.rows > 0)
+        let aside = |t: &TableRecovery| t.rows_set_aside() > t.set_aside.get(FREE_PAGE).copied().unwrap_or(0);
+        self.tables.iter().any(|t| !t.lost.is_empty() || aside(t)) || self.left_out.iter().any(|l| l.rows > 0)
     }
 
     /// The path of an output.
@@ -121,6 +122,9 @@ impl Recovery {
         self.outputs.iter().find(|o| o.role == role)
     }
 }
+
+/// The reason under which rows of free pages are set aside.
+pub const FREE_PAGE: &str = "free-page";
 
 impl TableRecovery {
     /// Rows in the salvage database.
