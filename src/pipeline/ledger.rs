@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use crate::finding::Code;
 use crate::ids::{PageNo, wide};
 use crate::pipeline::copy::{Copied, Disposition};
 use crate::pipeline::describe;
 use crate::pipeline::text_back::Texts;
 use crate::report::model::{Gone, LeftOut, TableRecovery};
-use crate::schema::ObjectKind;
+use crate::schema::{Family, FtsPart, Object, ObjectKind};
 use crate::survey::{Content, IndexFit, Survey, SurveyedTree, TableScan};
 use crate::tree::Slot;
 
@@ -49,7 +50,8 @@ pub(super) fn tables(survey: &Survey<'_>, copied: &Copied) -> Vec<TableRecovery>
             let old = String::from_utf8_lossy(object.sql().unwrap_or_default()).into_owned();
             table.notes.push(format!("declared anew, its own text is damaged: {old} became {}", String::from_utf8_lossy(sql)));
         }
-        if object.family.virtual_table().is_none() {
+        let holds_data = matches!(object.family, Family::FtsShadow { part: FtsPart::Content, .. } | Family::VirtualShadow { .. });
+        if (object.family.virtual_table().is_none() || holds_data) && !is_duplicate(survey, object) {
             (table.lost, table.unaccounted) = gone(survey, t, scan, written);
         }
         tables.push(table);
@@ -64,6 +66,12 @@ pub(super) fn note_texts(tables: &mut [TableRecovery], texts: &[Texts]) {
             table.notes.push(text.note());
         }
     }
+}
+
+/// Whether an object is a second row of the schema for what stands there already: its tree is that of the first.
+fn is_duplicate(survey: &Survey<'_>, object: &Object) -> bool {
+    let first = survey.catalog.by_name(object.name.as_bytes());
+    object.excluded == Some(Code::NameTwice) && first.is_some_and(|o| o.id != object.id && o.root == object.root)
 }
 
 /// Rows that are known to be gone: lost where damage covers them, unaccounted where only an index names them.

@@ -5,9 +5,9 @@ use crate::error::Result;
 use crate::finding::{Findings, Site};
 use crate::format::Fields;
 use crate::format::record::encode_record;
+use crate::ids::wide;
 use crate::recover::provenance::{How, Trust};
 use crate::report::collect;
-use crate::ids::wide;
 use crate::report::model::{FREE_PAGE, TableRecovery};
 use crate::survey::Survey;
 use crate::survey::plan::Constant;
@@ -37,8 +37,10 @@ pub(super) struct Nameless {
 /// Cancellation.
 pub(super) fn find(survey: &Survey<'_>, ctx: &Ctx) -> Result<Vec<Nameless>> {
     let mut out = Vec::new();
-    let listed = wide(survey.orphans.len()).saturating_add(u64::from(survey.freelist.trunks)).saturating_add(u64::from(survey.freelist.leaves));
-    let free = !survey.freelist.whole && listed == u64::from(survey.header.freelist_count) && survey.trees.iter().all(|t| t.tree.holes() == 0);
+    let listed =
+        wide(survey.orphans.len()).saturating_add(u64::from(survey.freelist.trunks)).saturating_add(u64::from(survey.freelist.leaves));
+    let free =
+        !survey.freelist.whole && listed == u64::from(survey.header.freelist_count) && survey.trees.iter().all(|t| t.tree.holes() == 0);
     for tree in survey.nameless_trees(ctx)? {
         let mut found = Nameless { name: format!("lost_and_found_{}", tree.root), tree, rows: 0, width: 0, free };
         let (mut rows, mut width) = (0_u64, 0_usize);
