@@ -1,5 +1,6 @@
 //! The files of one incident, opened together, and the state of the database that they show.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -237,9 +238,16 @@ impl Evidence {
         }
         let layers = Layers { journal: journal.as_ref(), roll_back: state.roll_back, wal: wal.as_ref(), upto, pages };
         let snapshot = Snapshot::new(main, &geometry, &layers);
-        if upto.is_some() && snapshot.page_count() < pages {
-            let have = snapshot.page_count();
-            log.add(Defect::new(Code::CommitPagesMissing, 4, u64::from(pages), u64::from(have)), Site::default());
+        if upto.is_some() {
+            let held = geometry.page_size.whole_pages(wide(main.len()));
+            // The log holds few pages; the number that its commit names may be anything.
+            let in_log: BTreeSet<u32> = wal.iter().flat_map(|w| &w.frames).map(|f| f.page).filter(|&p| p > held && p <= pages).collect();
+            let held_here = in_log.into_iter().filter_map(PageNo::new).filter(|&no| snapshot.page(no).is_some()).count();
+            let missing = u64::from(pages.saturating_sub(held)).saturating_sub(wide(held_here));
+            if missing > 0 {
+                let have = u64::from(pages).saturating_sub(missing);
+                log.add(Defect::new(Code::CommitPagesMissing, 4, u64::from(pages), have), Site::default());
+            }
         }
         let undecided = |f: &Option<Fit>| f.as_ref().is_some_and(|f| f.verdict == Verdict::Undecided);
         let main_only = (undecided(&wal_fit) || undecided(&journal_fit)).then(|| Snapshot::new(main, &geometry, &Layers::default()));

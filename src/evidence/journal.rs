@@ -119,6 +119,14 @@ impl<'a> JournalIndex<'a> {
                     Defect::new(Code::JournalCountDiffers, small(header_at.saturating_add(8)), wide(declared), wide(room)),
                     site(self.records.len()),
                 );
+                let rest = end.saturating_sub(at).checked_rem(record_len).unwrap_or(0);
+                if rest > 0 {
+                    let cut = small(end.saturating_sub(rest));
+                    log.add(
+                        Defect::new(Code::JournalCut, cut, wide(rest), wide(record_len)),
+                        site(self.records.len().saturating_add(room)),
+                    );
+                }
             }
             // A count of zero: the records were written but never synced. SQLite ends here; what follows is history.
             still_counts = still_counts && declared > 0;

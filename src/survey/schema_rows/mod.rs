@@ -42,8 +42,12 @@ pub fn collect(
     log: &mut Findings,
     ctx: &Ctx,
 ) -> Result<Vec<SchemaRow>> {
-    let mut seen = Findings::new(0);
+    let mut seen = Findings::new(log.cap());
     let mut rows = read(pages, encoding, &hints.rulings, &mut seen, ctx)?;
+    // The scan of the schema tree notes its pages and cells; only what a row does not say is new.
+    for f in seen.kept().iter().filter(|f| f.defect.code == Code::SchemaRowBad) {
+        log.add(f.defect, f.site);
+    }
     // A sound page 1 without cells is an empty schema: what stale bytes say was dropped.
     let sound_and_empty = pages.page(PageNo::ONE).is_ok_and(|p| !p.kind.is_interior() && p.cell_count == 0);
     let broken = seen.counts().keys().any(|(code, _)| code.problem().effect != Effect::Note);
