@@ -2,6 +2,8 @@
 //!
 //! No row is refused: what is wrong with one is a finding on that object, and every other object goes on.
 
+mod autoindex;
+
 use std::collections::BTreeMap;
 
 use super::ddl::{self, Definition, Hint, IndexDef, TableDef, TextProblem, TriggerDef, ViewDef, VirtualDef};
@@ -290,76 +292,6 @@ impl Catalog {
         self.objects.iter().filter(move |o| o.root == Some(RootPage(root)))
     }
 
-    /// The table of an automatic index stands in its row twice: as `tbl_name`, and within the name. Where one of the two names
-    /// a table with that constraint and the other none, the row is read by the first.
-    fn mend_autoindexes(&mut self, findings: &mut Findings) {
-        let mut mended = Vec::new();
-        for object in &self.objects {
-            let Some(number) = object.autoindex else { continue };
-            let makes = |name: &[u8]| {
-                let table = self.by_name(name)?;
-                let keys = &table.table_def()?.unique;
-                keys.iter().any(|k| k.number == number).then(|| table.name.as_bytes().to_vec())
-            };
-            let (by_column, by_name) = (makes(object.table_name.as_bytes()), autoindex_table(object.name.as_bytes()).and_then(makes));
-            match (by_column, by_name) {
-                (Some(table), None) | (None, Some(table)) => mended.push((object.id, table, number)),
-                _ => {}
-            }
-        }
-        for (id, table, number) in mended {
-            let name = autoindex_name(&table, number);
-            let key = name.to_ascii_lowercase();
-            if self.names.get(&key).is_some_and(|&other| other != id) {
-                continue;
-            }
-            let Some(object) = self.objects.get_mut(id.index()) else { continue };
-            let detail = format!("{}: its row says {} on {}", String::from_utf8_lossy(&name), object.name, object.table_name);
-            findings.add_with(Defect::new(Code::AutoindexMissing, 0, 0, 0), site(object), detail);
-            self.names.remove(&object.name.as_bytes().to_ascii_lowercase());
-            self.names.insert(key, id);
-            (object.name, object.table_name) = (Name::new(&name), Name::new(&table));
-            if let Some(row) = &mut object.row {
-                (row.name, row.table) = (name, table);
-            }
-        }
-    }
-
-    /// Automatic indexes that a constraint makes and the schema has no row for. SQLite cannot work with such a table, so each
-    /// stands behind the rows that were read, without a root.
-    fn add_missing_autoindexes(&mut self, findings: &mut Findings) {
-        let mut missing = Vec::new();
-        let mut rowid = self.objects.iter().filter_map(|o| Some(o.row.as_ref()?.rowid)).max().unwrap_or(0);
-        for object in self.objects.iter().filter(|o| o.problem.is_none() && o.excluded.is_none() && o.id != ObjectId::SCHEMA) {
-            let (Some(table), Some(row)) = (object.table_def(), &object.row) else { continue };
-            for key in table.unique.iter().filter(|k| !(table.without_rowid && k.primary)) {
-                let name = autoindex_name(&row.name, key.number);
-                if self.names.contains_key(&name.to_ascii_lowercase()) {
-                    continue;
-                }
-                rowid = rowid.saturating_add(1);
-                let kind = ObjectKind::Index.word().to_vec();
-                missing.push(SchemaRow {
-                    rowid,
-                    kind,
-                    name,
-                    table: row.name.clone(),
-                    sql: None,
-                    site: row.site,
-                    needs_tree: row.needs_tree,
-                    ..SchemaRow::default()
-                });
-            }
-        }
-        for row in missing {
-            let Ok(number) = u32::try_from(self.objects.len()) else { break };
-            let mut quiet = Findings::new(0);
-            let object = claim_name(&mut self.names, read_row(ObjectId(number), row, &mut quiet), findings);
-            findings.add_with(Defect::new(Code::AutoindexMissing, 0, 0, 0), site(&object), object.name.text());
-            self.objects.push(object);
-        }
-    }
-
     fn assign_tables(&mut self, findings: &mut Findings) {
         let mut decided = Vec::with_capacity(self.objects.len());
         for object in &self.objects {
@@ -523,7 +455,7 @@ fn read_row(id: ObjectId, row: SchemaRow, findings: &mut Findings) -> Object {
         Some(ObjectKind::Trigger) => Hint::Trigger,
         None => Hint::None,
     };
-    let autoindex = if row.sql.is_none() { autoindex_number(&row.name) } else { None };
+    let autoindex = if row.sql.is_none() { autoindex::number(&row.name) } else { None };
     let (mut definition, mut problem) = match &row.sql {
         Some(sql) => {
             let parsed = ddl::parse_as(sql, hint);
@@ -597,25 +529,6 @@ fn read_row(id: ObjectId, row: SchemaRow, findings: &mut Findings) -> Object {
 
 fn mentions_virtual(sql: &[u8]) -> bool {
     ddl::token::tokens(sql).take(40).any(|t| t.is("VIRTUAL") || t.is("USING"))
-}
-
-fn autoindex_name(table: &[u8], number: u32) -> Vec<u8> {
-    [b"sqlite_autoindex_", table, b"_", number.to_string().as_bytes()].concat()
-}
-
-/// The T of `sqlite_autoindex_T_N`.
-fn autoindex_table(name: &[u8]) -> Option<&[u8]> {
-    name.get(b"sqlite_autoindex_".len()..name.iter().rposition(|&b| b == b'_')?)
-}
-
-/// The N of `sqlite_autoindex_T_N`.
-fn autoindex_number(name: &[u8]) -> Option<u32> {
-    let prefix = b"sqlite_autoindex_";
-    if !name.get(..prefix.len())?.eq_ignore_ascii_case(prefix) {
-        return None;
-    }
-    let digits = name.get(name.iter().rposition(|&b| b == b'_')?.checked_add(1)?..)?;
-    std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
 fn claim_name(names: &mut BTreeMap<Vec<u8>, ObjectId>, mut object: Object, findings: &mut Findings) -> Object {

@@ -138,11 +138,13 @@ pub fn rows(con: &Connection, table: &str) -> Result<Vec<Row>> {
 
 /// Rows of every table that has a root page.
 pub fn tables(con: &Connection) -> Result<Tables> {
-    let names: Vec<String> = con
+    // A damaged name that is no UTF-8 cannot be asked for through this interface.
+    let names: Vec<Option<String>> = con
         .prepare("SELECT name FROM sqlite_schema WHERE type='table' AND rootpage > 0")?
-        .query_map([], |r| r.get(0))?
+        .query_map([], |r| Ok(r.get_ref(0)?.as_bytes()?.to_vec()))?
+        .map(|name| Ok(String::from_utf8(name?).ok()))
         .collect::<Result<_>>()?;
-    names.into_iter().map(|n| Ok((n.clone(), rows(con, &n)?))).collect()
+    names.into_iter().flatten().map(|n| Ok((n.clone(), rows(con, &n)?))).collect()
 }
 
 /// Everything that must be the same in a clean copy.
