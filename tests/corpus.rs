@@ -43,7 +43,6 @@ const NOT_YET: &[(&str, &str)] = &[
     ("P007", "what damage writes as a freeblock over a cell is hardly ever a freeblock"),
     ("J009", "a journal with one contradiction and nothing for it: its records carry checksums, so damage does not make one"),
     ("I004", "a broken UNIQUE of a table without a whole index (issue 4)"),
-    ("S008", "columns taken from records alone (issue 5)"),
     ("V001", "foreign keys are not checked (issue 4)"),
     ("X008", "needs a page map beside the database: tests/page_map.rs"),
     ("V002", "an adopted leaf with rows that were deleted (issue 4)"),
