@@ -9,7 +9,7 @@ use std::path::Path;
 use report_samples as samples;
 use rootpage::report::model::*;
 use rootpage::report::text::{Style, render};
-use rootpage::report::{Report, page_map};
+use rootpage::report::{Report, page_map, text_diff};
 
 fn golden(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
@@ -51,6 +51,19 @@ fn the_report_reads_as_it_should() {
         golden(&format!("{name}-colour.txt"), &render(&report, &style(80, true)));
         golden(&format!("{name}.json"), &report.to_json());
     }
+}
+
+#[test]
+fn a_difference_reads_as_it_should() {
+    let diff = samples::difference();
+    for width in [80, 160] {
+        let text = text_diff::render(&diff, &style(width, false));
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()) && !text.contains('\u{202e}'));
+        assert!(text.contains("'two  blanks' -> 'two blanks'"), "blanks are values");
+        golden(&format!("diff-{width}.txt"), &text);
+    }
+    golden("diff-colour.txt", &text_diff::render(&diff, &style(80, true)));
+    golden("diff.json", &diff.to_json());
 }
 
 #[test]

@@ -187,14 +187,15 @@ impl Drop for Bar {
     }
 }
 
-/// Phases that read or write files count bytes, all others what they name.
+/// Phases that read files count bytes; of the others the last word says what they count.
 fn bar_style(name: &str, bounded: bool) -> ProgressStyle {
-    let in_bytes = ["reading", "checking the input", "hashing", "copying"].iter().any(|p| name.starts_with(p));
+    let in_bytes = ["reading", "checking the input"].iter().any(|p| name.starts_with(p));
+    let unit = name.rsplit(' ').next().filter(|u| ["rows", "pages"].contains(u)).unwrap_or_default();
     let template = match (bounded, in_bytes) {
-        (true, true) => "{msg:24} [{bar:30}] {bytes}/{total_bytes} {binary_bytes_per_sec} {eta}",
-        (true, false) => "{msg:24} [{bar:30}] {human_pos}/{human_len} {per_sec:.0} {eta}",
-        (false, true) => "{msg:24} {spinner} {bytes} {binary_bytes_per_sec}",
-        (false, false) => "{msg:24} {spinner} {human_pos}",
+        (true, true) => "{msg:28} [{bar:30}] {bytes}/{total_bytes} {binary_bytes_per_sec} {eta}".to_owned(),
+        (true, false) => format!("{{msg:28}} [{{bar:30}}] {{human_pos}}/{{human_len}} {unit} {{eta}}"),
+        (false, true) => "{msg:28} {spinner} {bytes} {binary_bytes_per_sec}".to_owned(),
+        (false, false) => "{msg:28} {spinner}".to_owned(),
     };
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ")
+    ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ")
 }

@@ -236,7 +236,7 @@ impl Diff {
             parts.push(format!("the schema differs in {}", counted(wide(self.schema.len()), "object")));
         }
         if !self.settings.is_empty() {
-            parts.push(format!("{} of the header", counted(wide(self.settings.len()), "field")));
+            parts.push(format!("the header differs in {}", counted(wide(self.settings.len()), "field")));
         }
         format!("Different: {}.{unread}", parts.join("; "))
     }

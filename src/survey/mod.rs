@@ -159,7 +159,7 @@ impl<'a> Survey<'a> {
         pointer_map::claim(&pages, auto_vacuum, &claims);
         let options = CatalogOptions { schema_format: header.schema_format.clamp(1, 4) };
         let catalog = Catalog::with_options(rows, options, &mut findings);
-        ctx.progress.phase("walk", u64::from(pages.count()));
+        ctx.progress.phase("walk", 0);
         let trees = walks::walk_all(&pages, &catalog, &claims, &mut findings, ctx)?;
         let mut survey = Survey {
             pages,
@@ -237,7 +237,7 @@ impl<'a> Survey<'a> {
     }
 
     fn scan_all(&mut self, ctx: &Ctx) -> Result<()> {
-        ctx.progress.phase("read", self.trees.iter().map(|t| crate::ids::wide(t.tree.slots.len())).sum());
+        ctx.progress.phase("read pages", self.trees.iter().map(|t| crate::ids::wide(t.tree.slots.len())).sum());
         if self.scan_round(true, ctx)? {
             return Ok(());
         }

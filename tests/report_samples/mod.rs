@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use rootpage::finding::Code;
 use rootpage::report::Report;
+use rootpage::report::diff::*;
 use rootpage::report::model::*;
 
 pub const HOSTILE: &str = "<script>document.title='owned'</script>\u{1b}[2J\u{202e}\"'&\n";
@@ -222,6 +223,13 @@ pub fn recovered() -> Report {
                 ..Default::default()
             },
             TableRecovery { name: "settings".into(), object: Some(4), rows_found: 7, rows_written: 7, ..Default::default() },
+            TableRecovery {
+                name: "a_table_with_a_name_that_is_much_longer_than_any_column_of_a_terminal_of_eighty".into(),
+                rows_found: 3,
+                rows_written: 2,
+                set_aside: BTreeMap::from([("deleted".into(), 1)]),
+                ..Default::default()
+            },
         ],
         left_out: vec![LeftOut {
             kind: "index".into(),
@@ -230,12 +238,92 @@ pub fn recovered() -> Report {
             in_finish_sql: true,
             rows: 0,
         }],
-        read_back: Some(ReadBack { rows_compared: 4240, equal: true }),
+        read_back: Some(ReadBack { rows_compared: 4242, equal: true }),
         moved_aside: vec![["out.db-wal".into(), "out.db-wal.moved-aside-1".into()]],
     });
     r.seal();
     assert_eq!(r.balance(), Ok(()));
     r
+}
+
+/// Two databases that differ in every way.
+pub fn difference() -> Diff {
+    let side = |path: &str, class, sentence: &str| DiffSide {
+        inputs: vec![input(path, InputRole::Main)],
+        snapshot: None,
+        verdict: Verdict { class, sentence: sentence.into() },
+    };
+    let named = |column: &str, value: serde_json::Value| Named { column: column.into(), value };
+    let mut d = Diff::new(
+        side("backups/state.db", Class::Structural, "Data is damaged in messages."),
+        side("out.db", Class::Healthy, "The database is healthy: no finding."),
+    );
+    d.settings = vec![SettingDiff { name: "user_version".into(), a: "4".into(), b: "5".into() }];
+    d.schema = vec![
+        SchemaDiff { kind: "index".into(), name: HOSTILE.into(), a: Some("CREATE INDEX ...".into()), b: None },
+        SchemaDiff {
+            kind: "table".into(),
+            name: "notes".into(),
+            a: Some("CREATE TABLE notes(id,  body)".into()),
+            b: Some("CREATE TABLE notes(id, body)".into()),
+        },
+    ];
+    let sided = |rows, set_aside, damaged| Some(TableSide { rows, set_aside, damaged });
+    d.tables = vec![
+        TableDiff {
+            name: "messages".into(),
+            key: vec!["id".into()],
+            columns_only_b: vec!["flags".into()],
+            a: sided(4233, 2, true),
+            b: sided(4234, 0, false),
+            removed: 1,
+            added: 2,
+            changed: 40,
+            rows: vec![
+                RowDiff {
+                    change: Change::Removed,
+                    key: vec![named("id", 17.into())],
+                    values: vec![
+                        named("id", 17.into()),
+                        named("body", HOSTILE.into()),
+                        named("hash", serde_json::json!({"blob": "00ff"})),
+                        named("note", serde_json::Value::Null),
+                        named("empty", "".into()),
+                        named("score", 2.0.into()),
+                    ],
+                    columns: vec![],
+                },
+                RowDiff {
+                    change: Change::Changed,
+                    key: vec![named("id", 18.into())],
+                    values: vec![],
+                    columns: vec![
+                        ColumnChange { column: "body".into(), a: "two  blanks".into(), b: "two blanks".into() },
+                        ColumnChange {
+                            column: "long".into(),
+                            a: format!("{}A", "same ".repeat(200)).into(),
+                            b: format!("{}B", "same ".repeat(200)).into(),
+                        },
+                        ColumnChange { column: "n".into(), a: 1.into(), b: 1.0.into() },
+                    ],
+                },
+                RowDiff { change: Change::Added, key: vec![named("id", 19.into())], values: vec![named("id", 19.into())], columns: vec![] },
+            ],
+            not_listed: 40,
+            ..TableDiff::default()
+        },
+        TableDiff {
+            name: "a_table_with_a_name_that_is_much_longer_than_any_column_of_a_terminal_of_eighty".into(),
+            b: sided(1_234_567, 0, false),
+            added: 1_234_567,
+            not_listed: 1_234_567,
+            ..TableDiff::default()
+        },
+        TableDiff { name: "settings".into(), key: vec!["k".into()], a: sided(7, 0, false), b: sided(7, 0, false), ..TableDiff::default() },
+    ];
+    d.not_compared = vec![NotCompared { table: "search_data".into(), reason: "part of a search index, made from other tables".into() }];
+    d.seal();
+    d
 }
 
 pub fn nothing_recoverable() -> Report {

@@ -109,8 +109,11 @@ pub(super) fn write(
         };
         shadow.root = root.ok_or_else(|| inconsistent("a shadow table has no root"))?;
     }
-    let units = survey.trees.iter().map(|t| wide(t.tree.slots.len())).fold(0, u64::saturating_add);
-    ctx.progress.phase("write", units);
+    let rows = survey.trees.iter().filter(|t| roots.contains_key(&t.object)).map(|t| match &t.content {
+        Some(Content::Table { scan, .. }) => scan.cells,
+        _ => 0,
+    });
+    ctx.progress.phase("write rows", rows.fold(0, u64::saturating_add));
     // Ordinary tables first, then each search index in the order in which it would be built, so that a copy of the copy has
     // the same pages in the same places whether an index was taken over or built.
     let mut copied_anew: Vec<(ObjectId, RootPage)> = Vec::new();
@@ -146,6 +149,8 @@ pub(super) fn write(
         }
         copied.shadows.extend(shadows);
     }
+    let indexes = survey.trees.iter().filter(|t| matches!(t.content, Some(Content::Index { .. })));
+    ctx.progress.phase("write indexes", indexes.map(|t| wide(t.tree.slots.len())).fold(0, u64::saturating_add));
     for (id, root) in &roots {
         index::write(survey, *id, *root, &copied, target, &mut db, ctx)?;
     }

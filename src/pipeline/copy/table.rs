@@ -46,6 +46,7 @@ pub(crate) fn write<W: Write + Seek>(
         if let Some(plan) = plan {
             each_in_order(survey, plan, slots, ordered, selection, target, ctx, |row| {
                 sum.add(row_hash(&row));
+                step(&sum, ctx);
                 tree.push(db, &[row.record])
             })?;
         }
@@ -55,13 +56,23 @@ pub(crate) fn write<W: Write + Seek>(
         if let Some(plan) = plan {
             each_in_order(survey, plan, slots, ordered, selection, target, ctx, |row| {
                 sum.add(row_hash(&row));
+                step(&sum, ctx);
                 tree.push(db, row.rowid.unwrap_or(0), &[row.record])
             })?;
         }
         tree.finish(db)?;
     }
-    ctx.progress.advance(wide(slots.len()));
+    ctx.progress.advance(sum.count % STEP);
     Ok(Some(Written { rows: sum.count, sum }))
+}
+
+/// Rows between two reports of progress.
+const STEP: u64 = 4096;
+
+fn step(sum: &EntrySum, ctx: &Ctx) {
+    if sum.count.is_multiple_of(STEP) {
+        ctx.progress.advance(STEP);
+    }
 }
 
 /// What the read-back compares: the rowid and every byte of the record.
