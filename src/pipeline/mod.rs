@@ -5,6 +5,7 @@ pub mod corpus;
 mod describe;
 mod diff;
 mod evidence;
+mod finish;
 mod ledger;
 mod nameless;
 mod page;

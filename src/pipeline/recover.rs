@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::evidence::{InputFile, OpenOptions};
 use crate::pipeline::copy::{self, Target};
 use crate::pipeline::evidence::{self, Viewed};
-use crate::pipeline::{Inputs, Options, describe, ledger, nameless, salvage, search_index, text_back};
+use crate::pipeline::{Inputs, Options, describe, finish, ledger, nameless, salvage, search_index, text_back};
 use crate::report::Report;
 use crate::report::model::{Output, OutputRole, Recovery, Verb};
 use crate::survey::Survey;
@@ -48,7 +48,7 @@ pub(super) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> 
     let nameless = nameless::find(&survey, ctx)?;
     let mut texts = text_back::find(&survey, &searches, &folder, ctx)?;
     let salvaged = salvage::write(&survey, &copied, &nameless, &mut texts, &salvage_file, ctx)?;
-    let finish = ledger::finish_sql(&survey, &copied);
+    let finish = finish::script(&survey, &copied);
     viewed.recheck(options, ctx)?;
     viewed.describe(&survey, &mut report, ctx)?;
     describe::survey(&survey, &mut report);

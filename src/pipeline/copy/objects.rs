@@ -55,7 +55,11 @@ pub(crate) fn decide(survey: &Survey<'_>, searches: &[SearchIndex]) -> BTreeMap<
             let family = catalog.get(of).map_or_else(String::new, |o| o.name.text());
             let reason = format!("the shadow tables of {family} are not whole");
             all.insert(of, Disposition::out(reason.clone(), true));
-            all.insert(object.id, Disposition::out(reason, false));
+            // The text of an FTS3 or FTS4 table is data: it stands as an ordinary table, from which `finish.sql` fills the
+            // index anew.
+            if !is_fts3_content(object) {
+                all.insert(object.id, Disposition::out(reason, false));
+            }
         }
     }
     for index in searches {
@@ -280,9 +284,15 @@ fn of_trigger(catalog: &Catalog, object: &Object, all: &BTreeMap<ObjectId, Dispo
     }
 }
 
+/// Whether an object is the table that holds the text of an FTS3 or FTS4 table.
+pub(in crate::pipeline) fn is_fts3_content(object: &Object) -> bool {
+    matches!(object.family, Family::FtsShadow { module: FtsModule::Fts3, part: FtsPart::Content, .. }) && object.kind == ObjectKind::Table
+}
+
 /// Whether every shadow table of a virtual table was read without a finding that may have cost a row.
 fn family_is_whole(survey: &Survey<'_>, of: ObjectId) -> bool {
-    survey.catalog.objects().iter().filter(|o| o.family.virtual_table() == Some(of)).all(|o| {
+    let parts = survey.catalog.objects().iter().filter(|o| o.kind == ObjectKind::Table && o.family.virtual_table() == Some(of));
+    parts.into_iter().all(|o| {
         survey.tree_of(o.id).is_some_and(|t| match &t.content {
             Some(Content::Table { scan, .. }) => scan.excluded.is_empty() && scan.damaged.is_empty() && scan.ordered && t.tree.holes() == 0,
             _ => false,
