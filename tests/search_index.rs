@@ -315,3 +315,35 @@ fn an_index_over_a_joined_view_is_written_anew() {
         assert_eq!(tables(&copy), ["ft"]);
     }
 }
+
+#[test]
+fn a_view_that_raises_leaves_the_index_to_the_script_and_names_the_row() {
+    let (case, con) = Case::new(
+        "CREATE TABLE s(id TEXT PRIMARY KEY, config TEXT);
+         INSERT INTO s VALUES('s0', NULL), ('s1', '{\"a\":1}');
+         CREATE TABLE m(id INTEGER PRIMARY KEY, session TEXT, a, b);
+         CREATE VIEW v AS SELECT m.id AS id, m.a AS a, m.b AS b FROM m JOIN s ON s.id = m.session WHERE json_extract(s.config, '$.x') IS NULL;
+         CREATE VIRTUAL TABLE ft USING fts5(a, b, content='v', content_rowid='id');
+         CREATE TRIGGER tr AFTER INSERT ON m BEGIN INSERT INTO ft(rowid, a, b) VALUES(new.id, new.a, new.b); END;",
+    );
+    for n in 1..=60_u32 {
+        con.execute("INSERT INTO m VALUES(?1, ?2, ?3, ?4)", (n, format!("s{}", n % 2), text(n), text(n + 9))).unwrap();
+    }
+    // The application stored broken JSON for the session of row 77; from here on SQLite's own rebuild raises as well.
+    con.execute_batch(
+        "INSERT INTO s VALUES('bad', '{\"a\": BROKEN'); INSERT INTO m VALUES(77, 'bad', 'x', 'y'); DELETE FROM ft_data WHERE id = 10;",
+    )
+    .unwrap();
+    drop(con);
+    let (code, report) = case.run("recover");
+    assert_eq!(code, 2, "{report}");
+    let script = std::fs::read_to_string(case.folder.path().join("out.db.finish.sql")).unwrap();
+    assert!(script.contains("1 row of m, the first has rowid 77"), "{script}");
+    let copy = Connection::open(case.out()).unwrap();
+    assert!(tables(&copy).is_empty());
+    copy.execute_batch("INSERT INTO m VALUES(100, 's0', 'a', 'b')").unwrap();
+    // When the row has been mended the script makes the index.
+    copy.execute_batch("UPDATE s SET config = NULL WHERE id = 'bad'").unwrap();
+    copy.execute_batch(&script).unwrap();
+    copy.execute_batch("INSERT INTO ft(ft, rank) VALUES('integrity-check', 1); INSERT INTO m VALUES(101, 's0', 'a', 'b')").unwrap();
+}

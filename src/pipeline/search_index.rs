@@ -274,9 +274,7 @@ fn obstacle(survey: &Survey<'_>, config: &Config, index: &SearchIndex, judged: J
     let content = index.parts.get(&FtsPart::Content);
     match (&config.content, &index.source) {
         (_, Source::Unknown { reason, .. }) => Some(reason.clone()),
-        (ContentMode::Stored | ContentMode::External(_), _) if judged.unread > 0 => {
-            Some(format!("{} rows of its content cannot be evaluated here", judged.unread))
-        }
+        (ContentMode::Stored | ContentMode::External(_), _) if judged.unread > 0 => Some(unread(survey, index, judged)),
         (ContentMode::External(_), Source::View { .. }) if judged.unordered => {
             Some("the rows of its view do not come in the order of their ids".to_owned())
         }
@@ -294,6 +292,18 @@ fn obstacle(survey: &Survey<'_>, config: &Config, index: &SearchIndex, judged: J
     }
 }
 
+/// Names the rows whose text cannot be computed: the application has to look at them before its index can be built.
+fn unread(survey: &Survey<'_>, index: &SearchIndex, judged: Judged) -> String {
+    let table = index.source.tables().first().and_then(|id| survey.catalog.get(*id)).map(|o| o.name.text()).unwrap_or_default();
+    let rows = if judged.unread == 1 { "1 row".to_owned() } else { format!("{} rows", judged.unread) };
+    match judged.first_unread {
+        Some(rowid) => {
+            format!("its content raises an error or cannot be evaluated here for {rows} of {table}, the first has rowid {rowid}")
+        }
+        None => format!("its content raises an error or cannot be evaluated here for {rows} of {table}"),
+    }
+}
+
 /// What the comparison says about writing anew.
 #[derive(Debug, Clone, Copy, Default)]
 struct Judged {
@@ -301,6 +311,8 @@ struct Judged {
     structure: bool,
     /// Rows of the content whose text cannot be computed here.
     unread: u64,
+    /// The first of them.
+    first_unread: Option<i64>,
     /// Rowids of the content did not ascend.
     unordered: bool,
 }
@@ -359,7 +371,7 @@ fn compare(
         checker.content_row(rowid, columns);
         Ok(())
     })?;
-    judged.unread = read.unread;
+    (judged.unread, judged.first_unread) = (read.unread, read.first_unread);
     judged.unordered = !read.ordered;
     checker.index(&blocks, blocks.ids());
     ctx.check()?;

@@ -120,7 +120,7 @@ impl Source {
         f: &mut dyn FnMut(i64, &[Option<&[u8]>]) -> Result<()>,
     ) -> Result<Read> {
         let from = From { survey, selections, target, ctx };
-        let mut read = Read { unread: 0, ordered: true };
+        let mut read = Read { unread: 0, first_unread: None, ordered: true };
         let mut last: Option<i64> = None;
         let mut give = |rowid: i64, columns: &[Option<&[u8]>], read: &mut Read| {
             if last.is_some_and(|last| rowid <= last) {
@@ -137,7 +137,7 @@ impl Source {
                     Some(rowid) => give(rowid, &text.columns(), &mut read),
                     None => Ok(()),
                 })?;
-                read.unread = text.unread;
+                (read.unread, read.first_unread) = (text.unread, text.first_unread);
             }
             Source::View { plan, columns, rowid, not_yet, .. } => {
                 let inners = from.inners(plan, &mut read)?;
@@ -147,18 +147,18 @@ impl Source {
                 let mut fields = Fields::new();
                 from.stream(driver, |row| {
                     if fields.read(row.record, wide(row.record.len())).is_err() {
-                        read.unread = read.unread.saturating_add(1);
+                        read.skip(row.rowid);
                         return Ok(());
                     }
                     let r = Row { rowid: row.rowid, payload: row.record, fields: &fields };
                     let mut out: Vec<Vec<Datum<'static>>> = Vec::new();
                     if plan.rows(&computer.seen(&r), &inners, &mut |values| out.push(values)).is_err() {
-                        read.unread = read.unread.saturating_add(1);
+                        read.skip(row.rowid);
                         return Ok(());
                     }
                     for values in &out {
                         let Some(Datum::Int(id)) = values.get(*rowid) else {
-                            read.unread = read.unread.saturating_add(1);
+                            read.skip(row.rowid);
                             continue;
                         };
                         if is_waiting(*not_yet, *id) {
@@ -186,10 +186,19 @@ impl Source {
 /// How the text was read.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::pipeline) struct Read {
-    /// Rows whose text cannot be computed here.
+    /// Rows whose text cannot be computed here, or for which SQLite raises an error as well.
     pub(in crate::pipeline) unread: u64,
+    /// The first of them, where it has a rowid.
+    pub(in crate::pipeline) first_unread: Option<i64>,
     /// Whether rowids ascended, each once.
     pub(in crate::pipeline) ordered: bool,
+}
+
+impl Read {
+    fn skip(&mut self, rowid: Option<i64>) {
+        self.unread = self.unread.saturating_add(1);
+        self.first_unread = self.first_unread.or(rowid);
+    }
 }
 
 /// What the rows of a content table come from.
@@ -224,7 +233,7 @@ impl From<'_, '_> {
                         && fields.read(row.record, wide(row.record.len())).is_ok()
                         && inner.add(&computer.seen(&Row { rowid: row.rowid, payload: row.record, fields: &fields })).is_ok();
                     if !there {
-                        read.unread = read.unread.saturating_add(1);
+                        read.skip(None);
                     }
                     Ok(())
                 })?;
@@ -381,12 +390,22 @@ struct RowText<'p> {
     text: Vec<u8>,
     values: Vec<Option<Range<usize>>>,
     unread: u64,
+    first_unread: Option<i64>,
 }
 
 impl<'p> RowText<'p> {
     /// For the rows of the content table of a source.
     fn new(plan: &'p TablePlan, source: &'p Source) -> RowText<'p> {
-        RowText { plan, source, computer: Computer::new(plan), fields: Fields::new(), text: Vec::new(), values: Vec::new(), unread: 0 }
+        RowText {
+            plan,
+            source,
+            computer: Computer::new(plan),
+            fields: Fields::new(),
+            text: Vec::new(),
+            values: Vec::new(),
+            unread: 0,
+            first_unread: None,
+        }
     }
 
     /// Reads a row; its rowid, or `None` when it is none to index.
@@ -412,6 +431,7 @@ impl<'p> RowText<'p> {
                 put_text(&mut self.text, Constant::value(&computed), self.plan)
             } else {
                 self.unread = self.unread.saturating_add(1);
+                self.first_unread = self.first_unread.or(Some(rowid));
                 return None;
             };
             self.values.push(there.then_some(start..self.text.len()));
