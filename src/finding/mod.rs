@@ -112,7 +112,7 @@ impl Finding {
 /// Counts every finding and keeps the first of each (code, object) in full.
 ///
 /// Workers own one each; [`Findings::merge`] in page order gives the same result for any number of threads.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Findings {
     cap: usize,
     counts: BTreeMap<(Code, Option<ObjectId>), u64>,
@@ -135,6 +135,14 @@ impl Findings {
     pub fn add_with(&mut self, defect: Defect, site: Site, detail: impl Into<String>) {
         // The detail of a finding that is only counted is not kept.
         self.push(Finding { defect, site, detail: Some(detail.into().into_boxed_str()) });
+    }
+
+    /// Counts findings that are kept nowhere in full.
+    pub fn count_more(&mut self, code: Code, object: Option<ObjectId>, n: u64) {
+        if n > 0 {
+            let sum = self.counts.entry((code, object)).or_insert(0);
+            *sum = sum.saturating_add(n);
+        }
     }
 
     fn push(&mut self, finding: Finding) {

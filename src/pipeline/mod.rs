@@ -1,5 +1,6 @@
 //! The library calls behind the verbs: run the layers in order, return a report.
 
+mod breakers;
 mod copy;
 pub mod corpus;
 mod describe;
@@ -16,20 +17,23 @@ mod salvage;
 mod schema_source;
 mod search_index;
 mod text_back;
+mod witnesses;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::ctx::Ctx;
 use crate::error::{Error, Result};
-use crate::ids::PageNo;
+use crate::ids::{ObjectId, PageNo};
 use crate::pipeline::evidence::Viewed;
+use crate::recover::{Selection, foreign};
 use crate::report::Report;
 use crate::report::diff::{Diff, DiffSide};
 use crate::report::export::RowSink;
 use crate::report::human::shell;
 use crate::report::model::Verb;
 use crate::report::page::PageView;
-use crate::survey::Survey;
+use crate::survey::{Content, Survey};
 
 /// Which files are the evidence and which version of them is read.
 #[derive(Debug, Clone, Default)]
@@ -195,12 +199,23 @@ fn check_once(inputs: &Inputs, options: &Options, ctx: &Ctx) -> Result<Report> {
     let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
     let mut survey = viewed.survey(inputs, ctx)?;
     search_index::check(&mut survey, options.keep_violations, ctx)?;
+    let foreign = foreign::check(&survey, &selections(&survey, options.keep_violations), ctx)?;
+    survey.findings.merge(foreign.log);
     viewed.recheck(options, ctx)?;
     let mut report = reported(Verb::Check, inputs, options, &viewed, &survey, ctx)?;
     if options.redact {
         report.redact();
     }
     Ok(report)
+}
+
+/// Which rows of each table are live as far as the survey alone says it.
+fn selections(survey: &Survey<'_>, keep_violations: bool) -> BTreeMap<ObjectId, Selection> {
+    let tables = survey.trees.iter().filter_map(|t| match &t.content {
+        Some(Content::Table { scan, .. }) => Some((t.object, Selection::of(scan, keep_violations))),
+        _ => None,
+    });
+    tables.collect()
 }
 
 fn reported(verb: Verb, inputs: &Inputs, options: &Options, viewed: &Viewed<'_>, survey: &Survey<'_>, ctx: &Ctx) -> Result<Report> {

@@ -11,7 +11,8 @@ use crate::error::{Error, Result};
 use crate::evidence::{InputFile, OpenOptions};
 use crate::pipeline::copy::{self, Target};
 use crate::pipeline::evidence::{self, Viewed};
-use crate::pipeline::{Inputs, Options, describe, finish, ledger, nameless, salvage, search_index, text_back};
+use crate::pipeline::{Inputs, Options, breakers, describe, finish, ledger, nameless, salvage, search_index, text_back};
+use crate::recover::foreign;
 use crate::report::Report;
 use crate::report::model::{Output, OutputRole, Recovery, Verb};
 use crate::survey::Survey;
@@ -38,10 +39,14 @@ pub(super) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> 
 
     let settings = settings(&survey, options)?;
     let place = Target { file: target.file(), path: target.temp_path(), folder: &folder };
-    let copied = copy::write(&survey, &mut searches, &place, settings, options.keep_violations, ctx)?;
+    let mut copied = copy::write(&survey, &mut searches, &place, settings, options.keep_violations, ctx)?;
     target.file().sync_data().map_err(|e| Error::io(target.temp_path(), "write", e))?;
     let copy_file = reopen(target.temp_path(), &folder, options, ctx)?;
     let read_back = copy::read_back::compare(copy_file.bytes(), &survey, &copied, options.keep_violations, ctx)?;
+
+    let foreign = foreign::check(&survey, &copied.selections, ctx)?;
+    survey.findings.merge(foreign.log.clone());
+    survey.findings.merge(std::mem::take(&mut copied.log));
 
     let mut report = Report::new(Verb::Recover);
     (report.evidence_options, report.command) = (inputs.again(), inputs.command(Verb::Recover, options, Some(out)));
@@ -53,7 +58,8 @@ pub(super) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> 
     viewed.describe(&survey, &mut report, ctx)?;
     describe::survey(&survey, &mut report);
     let mut recovery = Recovery {
-        tables: ledger::tables(&survey, &copied),
+        tables: ledger::tables(&survey, &copied, &foreign),
+        breakers: breakers::confirmed(&survey, &copied, &foreign),
         left_out: ledger::left_out(&survey, &copied),
         read_back: Some(read_back),
         ..Recovery::default()

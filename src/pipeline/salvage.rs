@@ -3,7 +3,7 @@
 //! Each table has a mirror under its own name: its columns without types and constraints, behind the columns that say where
 //! the row comes from. The table `rootpage_findings` holds the findings that were kept in full.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::build::file::OutputFile;
 use crate::build::{DatabaseWriter, Settings, TableTree};
@@ -16,10 +16,11 @@ use crate::ids::{PageNo, PageSize, RootPage, small, wide};
 use crate::pipeline::copy::{Copied, Disposition};
 use crate::pipeline::nameless::Nameless;
 use crate::pipeline::text_back::Texts;
+use crate::pipeline::{breakers, witnesses};
 use crate::recover::provenance::{How, Trust};
 use crate::report::collect;
 use crate::survey::plan::{Constant, Row, TablePlan};
-use crate::survey::{Content, Survey};
+use crate::survey::{Content, Excluded, Survey};
 use crate::tree::Slot;
 use crate::tree::cells::visit;
 use crate::tree::payload::PayloadReader;
@@ -46,6 +47,12 @@ struct Mirror<'s> {
     /// Rows to take; `None`: all of them, the table itself is not in the copy.
     places: Option<Vec<(PageNo, u16, &'static str)>>,
     reason: String,
+    /// Rows that break the declaration of the table.
+    broken: BTreeMap<(PageNo, u16), Excluded>,
+    /// For each index that was compared with the table the rows that it does not have.
+    absent: Vec<BTreeSet<(PageNo, u16)>>,
+    /// What indexes still hold of rows that are gone, by rowid.
+    gone: Vec<witnesses::Partial>,
 }
 
 /// Writes the salvage database; `false` when there is nothing to put into it.
@@ -134,10 +141,8 @@ fn mirrors<'s>(survey: &'s Survey<'_>, copied: &Copied) -> Vec<Mirror<'s>> {
                 .flat_map(|s| s.excluded.values())
                 .map(|e| (e.page, e.cell, e.code.problem().name))
                 .chain(selection.iter().flat_map(|s| &s.rewritten).map(|(p, c)| (*p, *c, "original-of-changed-row")))
+                .chain(selection.iter().flat_map(|s| s.nulled.keys()).map(|(p, c)| (*p, *c, "unique-value-nulled")))
                 .collect();
-            if rows.is_empty() {
-                continue;
-            }
             places = Some(rows);
         } else {
             if scan.cells == 0 {
@@ -145,6 +150,12 @@ fn mirrors<'s>(survey: &'s Survey<'_>, copied: &Copied) -> Vec<Mirror<'s>> {
             }
             "object-left-out".clone_into(&mut reason);
         }
+        let gone = if kept { witnesses::partial_rows(survey, t) } else { Vec::new() };
+        if places.as_ref().is_some_and(Vec::is_empty) && gone.is_empty() {
+            continue;
+        }
+        let broken = copied.selections.get(&t.object).map(|s| s.excluded.clone()).unwrap_or_default();
+        let absent = breakers::indexes(survey, plan).into_iter().map(|(_, absent)| absent).collect();
         let mut name = plan.name.clone();
         while name.is_empty()
             || name.starts_with("lost_and_found_")
@@ -153,12 +164,21 @@ fn mirrors<'s>(survey: &'s Survey<'_>, copied: &Copied) -> Vec<Mirror<'s>> {
         {
             name.insert_str(0, "rp_");
         }
-        out.push(Mirror { name, plan, slots: &t.tree.slots, places, reason });
+        out.push(Mirror { name, plan, slots: &t.tree.slots, places, reason, broken, absent, gone });
     }
     out
 }
 
 impl Mirror<'_> {
+    fn broken(&self, page: PageNo, no: u16) -> Option<Excluded> {
+        self.broken.get(&(page, no)).copied()
+    }
+
+    /// Whether an index has the row.
+    fn is_confirmed(&self, page: PageNo, no: u16) -> bool {
+        self.absent.iter().any(|absent| !absent.contains(&(page, no)))
+    }
+
     fn sql(&self) -> String {
         let mut used: BTreeSet<String> = PROVENANCE.iter().map(|s| (*s).to_owned()).collect();
         let mut columns: Vec<String> = PROVENANCE.iter().map(|s| (*s).to_owned()).collect();
@@ -197,6 +217,10 @@ impl Mirror<'_> {
                 })?;
             }
         }
+        for partial in &self.gone {
+            ctx.check()?;
+            f(maker.partial(survey, self, partial))?;
+        }
         Ok(())
     }
 }
@@ -209,6 +233,36 @@ struct RecordMaker {
 }
 
 impl RecordMaker {
+    /// What indexes hold of a row that no page has any more.
+    fn partial(&mut self, survey: &Survey<'_>, mirror: &Mirror<'_>, row: &witnesses::Partial) -> &[u8] {
+        let e = survey.encoding;
+        let text = |s: &str| Constant::Text(e.from_utf8(s.as_bytes()).into_owned());
+        let mut values: Vec<Constant> = vec![
+            text(&format!("row-gone, known from index {}", row.indexes.join(", "))),
+            text(How::IndexOnly.word()),
+            text(Trust::Linked.word()),
+            text(&collect::origin(survey.pages.origin(row.page))),
+            Constant::Int(i64::from(row.page.get())),
+            Constant::Int(i64::from(row.cell)),
+            Constant::Null,
+            Constant::Null,
+            Constant::Int(0),
+            Constant::Int(row.rowid),
+            Constant::Null,
+        ];
+        for c in &self.columns {
+            values.push(match row.values.get(c) {
+                _ if mirror.plan.alias == Some(*c) => Constant::Int(row.rowid),
+                Some(value) => value.clone(),
+                None => Constant::Null,
+            });
+        }
+        values.push(Constant::Null);
+        self.out.clear();
+        encode_record(&mut self.out, values.iter().map(Constant::value));
+        &self.out
+    }
+
     fn make(&mut self, survey: &Survey<'_>, mirror: &Mirror<'_>, page: PageNo, no: u16, cell: &Cell<'_>, reason: &str) -> &[u8] {
         let (payload, mut complete) = match self.payload.read(&survey.pages, cell) {
             Ok(payload) => (payload.to_vec(), true),
@@ -219,23 +273,18 @@ impl RecordMaker {
         let e = survey.encoding;
         let text = |s: &str| Constant::Text(e.from_utf8(s.as_bytes()).into_owned());
         let rowid = cell.rowid.map_or(Constant::Null, Constant::Int);
-        let restore = format!(
-            "ATTACH the salvage database AS salvage; INSERT INTO main.{table}({columns}) SELECT {columns} FROM salvage.{mirror} WHERE rp_page={page} AND rp_cell={no};",
-            table = quoted(&mirror.plan.name),
-            mirror = quoted(&mirror.name),
-            columns = self
-                .columns
-                .iter()
-                .filter_map(|c| mirror.plan.columns.get(*c))
-                .filter(|c| c.generated.is_none())
-                .map(|c| quoted(&c.name))
-                .collect::<Vec<_>>()
-                .join(", "),
-        );
+        let suggested = survey.suggested.get(&(page, no)).copied();
+        let restore = breakers::restore(mirror.plan, &mirror.name, page, no, mirror.broken(page, no), suggested);
+        let how = if survey.adopted.contains(&page) { How::Adopted } else { How::Live };
+        let trust = match (complete, mirror.is_confirmed(page, no)) {
+            (true, true) => Trust::Witnessed,
+            (true, false) => Trust::Linked,
+            _ => Trust::Plausible,
+        };
         let mut values: Vec<Constant> = vec![
             text(reason),
-            text(How::Live.word()),
-            text(if complete { Trust::Linked.word() } else { Trust::Plausible.word() }),
+            text(how.word()),
+            text(trust.word()),
             text(&collect::origin(survey.pages.origin(page))),
             Constant::Int(i64::from(page.get())),
             Constant::Int(i64::from(no)),
@@ -274,7 +323,7 @@ fn literals(values: &[Value<'_>], encoding: Encoding) -> String {
     out
 }
 
-fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 

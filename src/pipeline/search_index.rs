@@ -78,7 +78,7 @@ impl SearchIndex {
 
     /// Takes note of rows of the content that were set aside after the check.
     pub(super) fn settle(&mut self, selections: &BTreeMap<ObjectId, Selection>) {
-        let changed = |(id, n): (&ObjectId, &usize)| selections.get(id).is_some_and(|s| s.excluded.len() != *n);
+        let changed = |(id, n): (&ObjectId, &usize)| selections.get(id).is_some_and(|s| s.excluded.len() != *n || !s.nulled.is_empty());
         if self.set_aside.iter().any(changed) {
             self.wrong.get_or_insert_with(|| "rows that it indexes are set aside".to_owned());
         }

@@ -4,7 +4,7 @@
 //! Collects: the record of each row as it is to be written.
 //! Leaves:   rows that the selection excludes, for the salvage database.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ctx::Ctx;
 use crate::error::Result;
@@ -24,7 +24,9 @@ pub struct Selection {
     /// Rows that are not written, with the reason.
     pub excluded: BTreeMap<(PageNo, u16), Excluded>,
     /// Rows whose record is made anew.
-    pub rewritten: std::collections::BTreeSet<(PageNo, u16)>,
+    pub rewritten: BTreeSet<(PageNo, u16)>,
+    /// Columns of rows that are written as NULL: a value that UNIQUE does not let stand twice.
+    pub nulled: BTreeMap<(PageNo, u16), BTreeSet<usize>>,
 }
 
 impl Selection {
@@ -35,13 +37,14 @@ impl Selection {
         Selection {
             excluded: scan.excluded.iter().filter(|e| !keeps(e.code)).map(|e| ((e.page, e.cell), *e)).collect(),
             rewritten: scan.rewritten.clone(),
+            nulled: BTreeMap::new(),
         }
     }
 
     /// Whether every row is written as it stands.
     #[must_use]
     pub fn is_all(&self) -> bool {
-        self.excluded.is_empty() && self.rewritten.is_empty()
+        self.excluded.is_empty() && self.rewritten.is_empty() && self.nulled.is_empty()
     }
 
     /// Excludes one more row.
@@ -92,11 +95,19 @@ impl<'p, 'a> RowReader<'p, 'a> {
         }
         let RowReader { pages, plan, selection, payload, fields, record } = self;
         let payload = payload.read(pages, cell).ok()?;
-        if selection.rewritten.is_empty() || !selection.rewritten.contains(&place) {
+        let nulled = if selection.nulled.is_empty() { None } else { selection.nulled.get(&place) };
+        if nulled.is_none() && (selection.rewritten.is_empty() || !selection.rewritten.contains(&place)) {
             return Some(LiveRow { page, cell: no, rowid: cell.rowid, record: payload });
         }
         fields.read(payload, cell.payload_len).ok()?;
         record.clear();
+        if let Some(columns) = nulled {
+            let mut with = Vec::new();
+            without_values(plan, &Row { rowid: cell.rowid, payload, fields }, columns, &mut with);
+            fields.read(&with, crate::ids::wide(with.len())).ok()?;
+            rewrite(plan, &Row { rowid: cell.rowid, payload: &with, fields }, record);
+            return Some(LiveRow { page, cell: no, rowid: cell.rowid, record });
+        }
         rewrite(plan, &Row { rowid: cell.rowid, payload, fields }, record);
         Some(LiveRow { page, cell: no, rowid: cell.rowid, record })
     }
@@ -109,6 +120,14 @@ impl<'p, 'a> RowReader<'p, 'a> {
         let cell = self.pages.cell(page, no).ok()?;
         self.row(page, no, &cell)
     }
+}
+
+/// The record of a row with NULL in these columns.
+fn without_values(plan: &TablePlan, row: &Row<'_>, columns: &BTreeSet<usize>, out: &mut Vec<u8>) {
+    let positions: BTreeSet<usize> = columns.iter().filter_map(|c| plan.columns.get(*c)?.position).collect();
+    let values = row.fields.values(row.payload).enumerate();
+    let values: Vec<Value<'_>> = values.map(|(i, v)| if positions.contains(&i) { Value::Null } else { v }).collect();
+    encode_record(out, values.iter().copied());
 }
 
 /// The record of a row without surplus values and with generated columns computed.

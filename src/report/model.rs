@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::recovery::{FREE_PAGE, Gone, LeftOut, Output, OutputRole, ReadBack, Recovery, TableRecovery};
+pub use self::recovery::{Breaker, FREE_PAGE, Gone, LeftOut, Output, OutputRole, ReadBack, Recovery, TableRecovery};
 use crate::ids::wide;
 
 /// The number of this report format.

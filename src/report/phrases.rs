@@ -3,8 +3,8 @@
 
 use super::human::{count, counted, escape, ranges};
 use super::model::{
-    FindingGroup, FindingItem, Fit, Gone, InputRole, LeftOut, OutputRole, Overruled, Recovery, Report, Sidecar, Status, TableRecovery,
-    ViewCount,
+    Breaker, FindingGroup, FindingItem, Fit, Gone, InputRole, LeftOut, OutputRole, Overruled, Recovery, Report, Sidecar, Status,
+    TableRecovery, ViewCount,
 };
 use crate::ids::wide;
 
@@ -24,6 +24,12 @@ pub(super) fn ledger(recovery: &Recovery) -> String {
         None => {}
     }
     told
+}
+
+/// A row that its table's declaration forbids although other structures confirm it; `None` for what it is when redacted.
+pub(super) fn breaker(b: &Breaker) -> String {
+    let witnesses: Vec<String> = b.witnesses.iter().map(|w| escape(w)).collect();
+    format!("{}, {}: {}. Confirmed by {}.", escape(&b.table), escape(&b.row), escape(&b.rule), witnesses.join(", "))
 }
 
 /// Whether a table differs in the copy from what the evidence proves, or a person should know something about it.

@@ -146,8 +146,33 @@ impl<'a> Sheet<'a> {
 
     fn recovery(&mut self, report: &Report, recovery: &Recovery) {
         self.paragraph("", 0, &phrases::ledger(recovery));
+        if !recovery.breakers.is_empty() {
+            self.breakers(recovery);
+        }
         if recovery.output(OutputRole::Copy).is_some() {
             self.losses(report, recovery);
+        }
+    }
+
+    /// Rows that are data although they may not stand in the copy: above everything that is merely lost.
+    fn breakers(&mut self, recovery: &Recovery) {
+        self.heading("Set aside, and confirmed: these rows are data that the declaration of their table forbids");
+        for b in recovery.breakers.iter().take(self.style.items.max(1)) {
+            self.paragraph("  ", 4, &phrases::breaker(b));
+            self.line(&format!("    {}", escape(&b.restore)));
+        }
+        let shown = wide(recovery.breakers.len().min(self.style.items.max(1)));
+        let all = wide(recovery.breakers.len());
+        if all > shown {
+            self.line(&format!("  and {} more in the JSON report", count(all - shown)));
+        }
+        if let (Some(copy), Some(salvage)) = (recovery.output(OutputRole::Copy), recovery.output(OutputRole::Salvage)) {
+            let text = format!(
+                "A statement is run in {} behind: ATTACH '{}' AS salvage;",
+                escape(&copy.path),
+                escape(&salvage.path).replace('\'', "''")
+            );
+            self.paragraph("  ", 2, &text);
         }
     }
 

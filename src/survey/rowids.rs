@@ -34,7 +34,7 @@ pub(super) fn doubted(survey: &Survey<'_>) -> bool {
     survey.trees.iter().any(|t| match &t.content {
         Some(Content::Table { plan, scan }) if plan.key.is_none() && t.object != ObjectId::SCHEMA => {
             !scan.ordered
-                || scan.outside > 0
+                || !scan.outside.is_empty()
                 || plan.indexes.iter().zip(&scan.sums).any(|(p, sum)| {
                     let there = survey.tree_of(p.object).and_then(|i| i.content.as_ref());
                     p.computable && matches!(there, Some(Content::Index { scan, .. }) if scan.sum != *sum)
@@ -252,7 +252,7 @@ pub(super) fn set_aside(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<()> {
     let mut phantoms: Vec<(usize, Place, Suspect)> = Vec::new();
     for (i, t) in survey.trees.iter().enumerate() {
         let Some(Content::Table { plan, scan }) = &t.content else { continue };
-        if t.object == ObjectId::SCHEMA || plan.key.is_some() || (scan.ordered && scan.outside == 0 && survey.stale.is_empty()) {
+        if t.object == ObjectId::SCHEMA || plan.key.is_some() || (scan.ordered && scan.outside.is_empty() && survey.stale.is_empty()) {
             continue;
         }
         let witnesses = witnesses(survey, t);

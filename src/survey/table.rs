@@ -65,8 +65,8 @@ pub struct TableScan {
     pub undecodable: u64,
     /// The first of them.
     pub odd_text: Vec<(PageNo, u16, Option<i64>)>,
-    /// Rows whose rowid lies outside the bounds that parents set.
-    pub outside: u64,
+    /// Leaves with rows outside the bounds that parents set.
+    pub outside: BTreeSet<PageNo>,
     /// Rows that two chains of overflow pages made depend on the order of the scan.
     pub contested: bool,
     first: Option<i64>,
@@ -155,7 +155,7 @@ impl TableScan {
         self.ordered &= ascends && part.ordered;
         self.undecodable = self.undecodable.saturating_add(part.undecodable);
         self.odd_text.extend(part.odd_text.into_iter().take(ODD_TEXT.saturating_sub(self.odd_text.len())));
-        self.outside = self.outside.saturating_add(part.outside);
+        self.outside.extend(part.outside);
         self.first = self.first.or(part.first);
         self.last = part.last.or(self.last);
         if self.first_key.is_none() {
@@ -249,7 +249,7 @@ fn scan_run(
                 && (above.is_some_and(|a| rowid <= a) || upto.is_some_and(|u| rowid > u))
             {
                 log.add_with(Defect::new(Code::KeyOutsideParent, at.cell.at, u64::from(at.no), 0), here, format!("rowid {rowid}"));
-                scan.outside = scan.outside.saturating_add(1);
+                scan.outside.insert(at.page);
             }
             let stood = at.stood.unwrap_or(rowid);
             if last_stood.is_some_and(|last| stood <= last) {

@@ -238,6 +238,7 @@ pub fn recovered() -> Report {
             in_finish_sql: true,
             rows: 0,
         }],
+        breakers: Vec::new(),
         read_back: Some(ReadBack { rows_compared: 4242, equal: true }),
         moved_aside: vec![["out.db-wal".into(), "out.db-wal.moved-aside-1".into()]],
     });

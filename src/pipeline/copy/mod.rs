@@ -18,6 +18,7 @@ use std::path::Path;
 use crate::build::{DatabaseWriter, Settings};
 use crate::ctx::Ctx;
 use crate::error::{Error, Result};
+use crate::finding::Findings;
 use crate::ids::{ObjectId, RootPage, narrow, wide};
 use crate::pipeline::search_index::{Fate, SearchIndex};
 use crate::recover::Selection;
@@ -48,6 +49,8 @@ pub(super) struct Copied {
     pub(super) dispositions: BTreeMap<ObjectId, Disposition>,
     /// Shadow tables of full-text indexes that were written anew.
     pub(super) shadows: Vec<Shadow>,
+    /// What was found while rows were settled that may not stand together.
+    pub(super) log: Findings,
 }
 
 /// Where a copy is written and what it may use.
@@ -77,7 +80,7 @@ pub(super) fn write(
     keep_violations: bool,
     ctx: &Ctx,
 ) -> Result<Copied> {
-    let mut copied = Copied::default();
+    let mut copied = Copied { log: Findings::new(survey.findings.cap()), ..Copied::default() };
     for t in &survey.trees {
         if let Some(Content::Table { scan, .. }) = &t.content {
             copied.selections.insert(t.object, Selection::of(scan, keep_violations));

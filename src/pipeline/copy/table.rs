@@ -190,6 +190,8 @@ pub(crate) fn twice(
     let fits = |rowid: i64, page: PageNo| {
         bounds.get(&page).is_none_or(|(above, upto)| above.is_none_or(|a| rowid > a) && upto.is_none_or(|u| rowid <= u))
     };
+    let unnamed: std::collections::BTreeSet<(PageNo, u16)> =
+        plan.indexes.iter().flat_map(|i| super::unique::absent(survey, i.object)).collect();
     let mut last: Vec<u8> = Vec::new();
     let mut keeper: Option<(PageNo, u16)> = None;
     let mut losers: Vec<Excluded> = Vec::new();
@@ -203,12 +205,17 @@ pub(crate) fn twice(
         }
         let rowid = (plan.key.is_none()).then(|| rowid_of(key));
         let mut loser = place;
-        if let (Some(rowid), Some(first)) = (rowid, keeper)
-            && !fits(rowid, first.0)
-            && fits(rowid, place.0)
-        {
-            keeper = Some(place);
-            loser = first;
+        if let Some(first) = keeper {
+            // An index that has the one and not the other decides, then the bounds.
+            let better = match (unnamed.contains(&first), unnamed.contains(&place)) {
+                (true, false) => true,
+                (false, true) => false,
+                _ => rowid.is_some_and(|r| !fits(r, first.0) && fits(r, place.0)),
+            };
+            if better {
+                keeper = Some(place);
+                loser = first;
+            }
         }
         losers.push(Excluded { page: loser.0, cell: loser.1, rowid, code: Code::RowidTwice, got: 0 });
     }

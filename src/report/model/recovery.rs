@@ -11,12 +11,30 @@ pub struct Recovery {
     pub outputs: Vec<Output>,
     /// One entry a table with rows.
     pub tables: Vec<TableRecovery>,
+    /// Rows that are set aside because their table's declaration forbids them, although other structures confirm them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub breakers: Vec<Breaker>,
     /// Objects of the schema that are not in the copy.
     pub left_out: Vec<LeftOut>,
     /// What reading the copy back gave; `None` when no copy was written.
     pub read_back: Option<ReadBack>,
     /// Files that `--force` moved aside, old path and new path.
     pub moved_aside: Vec<[String; 2]>,
+}
+
+/// A row of the salvage database that is data all the same.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Breaker {
+    /// Its table.
+    pub table: String,
+    /// The row, by its rowid or key.
+    pub row: String,
+    /// The rule that it breaks.
+    pub rule: String,
+    /// What confirms it: indexes, and rows that name it.
+    pub witnesses: Vec<String>,
+    /// The statement that brings it back, with the salvage database attached to the copy as `salvage`.
+    pub restore: String,
 }
 
 /// A file that was written.
@@ -109,11 +127,13 @@ pub struct ReadBack {
 }
 
 impl Recovery {
-    /// Whether a row is lost, or set aside, or in an object that was left out. What lies on free pages was deleted.
+    /// Whether a row is lost, or set aside, or in an object that was left out, or a value gave way to another row's. What lies on
+    /// free pages was deleted.
     #[must_use]
     pub fn loses_rows(&self) -> bool {
         let aside = |t: &TableRecovery| t.rows_set_aside() > t.set_aside.get(FREE_PAGE).copied().unwrap_or(0);
-        self.tables.iter().any(|t| !t.lost.is_empty() || aside(t)) || self.left_out.iter().any(|l| l.rows > 0)
+        let loses = |t: &TableRecovery| !t.lost.is_empty() || aside(t) || t.values_changed.contains_key("unique-value-nulled");
+        self.tables.iter().any(loses) || self.left_out.iter().any(|l| l.rows > 0)
     }
 
     /// The path of an output.

@@ -1,0 +1,259 @@
+//! Rows that are known to be gone, and what is left of them.
+//!
+//! Tests:    entries of indexes whose rowid no row has, against the leaves and holes that damage covers; cell counts, bytes of
+//!           no cell and missing children.
+//! Collects: *lost* rows where a damaged page covers them, *unaccounted* ones where only an index names them; the values that
+//!           indexes still give.
+//! Leaves:   which of the unaccounted rows were simply deleted: nothing tells.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::format::Fields;
+use crate::ids::{PageNo, wide};
+use crate::report::model::Gone;
+use crate::schema::IndexSource;
+use crate::survey::compare::{GoneEntry, NAMED};
+use crate::survey::plan::{Constant, IndexPlan, TablePlan};
+use crate::survey::{Content, IndexFit, Survey, SurveyedTree, TableScan};
+use crate::tree::Slot;
+use crate::tree::payload::PayloadReader;
+
+/// Groups of rows that are named one by one.
+const GROUPS: usize = 1000;
+
+/// What indexes hold of one row that no page has.
+#[derive(Debug, Clone)]
+pub(super) struct Partial {
+    pub(super) rowid: i64,
+    /// The entry that was read first.
+    pub(super) page: PageNo,
+    pub(super) cell: u16,
+    /// Values by column.
+    pub(super) values: BTreeMap<usize, Constant>,
+    /// The indexes that give them.
+    pub(super) indexes: Vec<String>,
+}
+
+/// The indexes of a table that name rows which are gone.
+fn naming<'s>(survey: &'s Survey<'_>, t: &'s SurveyedTree) -> Vec<(&'s IndexPlan, &'s [GoneEntry])> {
+    let Some(Content::Table { plan, .. }) = &t.content else { return Vec::new() };
+    let named = plan.indexes.iter().filter_map(|p| match survey.tree_of(p.object)?.content.as_ref()? {
+        Content::Index { fit: IndexFit::Differs { gone, .. }, .. } if !gone.is_empty() => Some((p, gone.as_slice())),
+        _ => None,
+    });
+    named.collect()
+}
+
+/// What the indexes of a table still hold of rows that are gone, by rowid.
+pub(super) fn partial_rows(survey: &Survey<'_>, t: &SurveyedTree) -> Vec<Partial> {
+    let Some(Content::Table { plan, scan }) = &t.content else { return Vec::new() };
+    if survey.catalog.get(t.object).is_none_or(|o| o.family.virtual_table().is_some()) {
+        return Vec::new();
+    }
+    let aside: BTreeSet<i64> = scan.excluded.iter().filter_map(|e| e.rowid).collect();
+    let mut rows: BTreeMap<i64, Partial> = BTreeMap::new();
+    let mut payload = PayloadReader::new();
+    let mut fields = Fields::new();
+    for (index, gone) in naming(survey, t) {
+        for g in gone.iter().filter(|g| !aside.contains(&g.rowid)) {
+            let Ok(cell) = survey.pages.cell(g.page, g.cell) else { continue };
+            let Ok(record) = payload.read(&survey.pages, &cell) else { continue };
+            if fields.read(record, cell.payload_len).is_err() {
+                continue;
+            }
+            let row = rows.entry(g.rowid).or_insert_with(|| Partial {
+                rowid: g.rowid,
+                page: g.page,
+                cell: g.cell,
+                values: BTreeMap::new(),
+                indexes: Vec::new(),
+            });
+            row.indexes.push(index.name.clone());
+            for (part, value) in index.columns.iter().zip(fields.values(record)) {
+                if let IndexSource::Column(c) = part.source
+                    && plan.columns.get(c).is_some_and(|c| c.position.is_some())
+                {
+                    row.values.entry(c).or_insert_with(|| Constant::from(value));
+                }
+            }
+        }
+    }
+    rows.into_values().collect()
+}
+
+/// A leaf or a hole that damage covers: the rowids that it may have held, and its page.
+#[derive(Debug, Clone, Copy)]
+struct Covered {
+    above: Option<i64>,
+    upto: Option<i64>,
+    page: Option<PageNo>,
+}
+
+/// What damage covers, in key order.
+fn covered(survey: &Survey<'_>, t: &SurveyedTree, scan: &TableScan) -> Vec<Covered> {
+    let damaged: BTreeSet<PageNo> = scan.damaged.iter().chain(&scan.outside).copied().collect();
+    let slots = t.tree.slots.iter().filter_map(|s| match *s {
+        Slot::Leaf { page, above, upto, .. } if damaged.contains(&page) => Some(Covered { above, upto, page: Some(page) }),
+        Slot::Hole { child, above, upto, .. } => {
+            let page = PageNo::new(child).filter(|p| p.get() <= survey.pages.count());
+            Some(Covered { above, upto, page })
+        }
+        _ => None,
+    });
+    slots.collect()
+}
+
+/// Rows that are known to be gone: lost where damage covers them, unaccounted where only an index names them.
+pub(super) fn gone(survey: &Survey<'_>, t: &SurveyedTree, scan: &TableScan, written: u64) -> (Vec<Gone>, Vec<Gone>) {
+    let Some(Content::Table { plan, .. }) = &t.content else { return (Vec::new(), Vec::new()) };
+    let covered = covered(survey, t, scan);
+    let named = naming(survey, t);
+    // Rows that were set aside are not gone.
+    let aside: BTreeSet<i64> = scan.excluded.iter().filter_map(|e| e.rowid).collect();
+    let rowids: BTreeSet<i64> = named.iter().flat_map(|(_, gone)| gone.iter().map(|g| g.rowid)).filter(|r| !aside.contains(r)).collect();
+    let witness = witness_words(plan, &named);
+    let mut by_page: Vec<(Option<Covered>, Vec<i64>)> = Vec::new();
+    for rowid in rowids {
+        let by = covered.iter().find(|c| c.above.is_none_or(|a| rowid > a) && c.upto.is_none_or(|u| rowid <= u)).copied();
+        let page = by.map(|c| c.page);
+        let place = by_page.iter().position(|(b, _)| b.map(|c| c.page) == page);
+        if place.is_none() && by_page.len() < GROUPS {
+            by_page.push((by, Vec::new()));
+        }
+        let last = by_page.len().saturating_sub(1);
+        if let Some((_, list)) = by_page.get_mut(place.unwrap_or(last)) {
+            list.push(rowid);
+        }
+    }
+    let (mut lost, mut unaccounted) = (Vec::new(), Vec::new());
+    for (by, list) in by_page {
+        let gone = Gone {
+            rowids: ranges(&list),
+            count: Some(wide(list.len())),
+            witness: witness.clone(),
+            page: by.and_then(|c| c.page).map(PageNo::get),
+        };
+        if by.is_some() { lost.push(gone) } else { unaccounted.push(gone) }
+    }
+    if !covered.is_empty() && !names_all(survey, plan) {
+        lost.extend(holes(survey, t, written));
+        for page in scan.unexplained.iter().map(|(no, _)| *no).chain(carved(survey, t)) {
+            let rowids = missing_on(survey, t, page);
+            if scan.skipped.iter().any(|(no, _)| *no == page) || (survey.pages.leaf(page).is_err() && rowids.is_empty()) {
+                continue;
+            }
+            let witness = "bytes of the page that belong to no cell".to_owned();
+            lost.push(Gone { rowids, count: None, witness, page: Some(page.get()) });
+        }
+        for (page, cells) in &scan.skipped {
+            let witness = "cell pointers of the page".to_owned();
+            lost.push(Gone { rowids: Vec::new(), count: Some(u64::from(*cells)), witness, page: Some(page.get()) });
+        }
+    }
+    (lost, unaccounted)
+}
+
+/// Whether a whole index covers every row of a table: what it does not name is not missing.
+fn names_all(survey: &Survey<'_>, plan: &TablePlan) -> bool {
+    plan.indexes.iter().any(|p| {
+        survey.tree_of(p.object).is_some_and(|t| match &t.content {
+            Some(Content::Index { scan, fit, .. }) => {
+                let whole = scan.broken == 0 && scan.damaged.is_empty() && t.tree.holes() == 0 && p.condition.is_none();
+                let known = match fit {
+                    IndexFit::Equal => true,
+                    // Entries of tables without rowids are not named one by one.
+                    IndexFit::Differs { gone, surplus, .. } => gone.len() < NAMED && (plan.key.is_none() || *surplus == 0),
+                    IndexFit::Unknown => false,
+                };
+                whole && known
+            }
+            _ => false,
+        })
+    })
+}
+
+/// The indexes that name rows, with the columns that they still give.
+fn witness_words(plan: &TablePlan, named: &[(&IndexPlan, &[GoneEntry])]) -> String {
+    let one = |index: &IndexPlan| {
+        let columns: Vec<&str> = index
+            .columns
+            .iter()
+            .filter_map(|part| match part.source {
+                IndexSource::Column(c) => plan.columns.get(c).map(|c| c.name.as_str()),
+                _ => None,
+            })
+            .collect();
+        match columns.split_last() {
+            Some((last, [])) => format!("index {}, which still gives {last}", index.name),
+            Some((last, others)) => format!("index {}, which still gives {} and {last}", index.name, others.join(", ")),
+            None => format!("index {}", index.name),
+        }
+    };
+    named.iter().map(|(index, _)| one(index)).collect::<Vec<_>>().join("; ")
+}
+
+/// Leaves that were read without header and pointers.
+fn carved<'s>(survey: &'s Survey<'_>, t: &'s SurveyedTree) -> impl Iterator<Item = PageNo> + 's {
+    t.tree.leaves().filter(|no| survey.pages.mended(*no).is_some() && survey.pages.leaf(*no).is_err())
+}
+
+/// Ranges of rowids that the parents of a leaf leave to it and none of its rows has; empty where the bounds are not known.
+fn missing_on(survey: &Survey<'_>, t: &SurveyedTree, page: PageNo) -> Vec<[i64; 2]> {
+    let bounds = t.tree.slots.iter().find_map(|s| match *s {
+        Slot::Leaf { page: p, above, upto, .. } if p == page => Some((above?, upto?)),
+        _ => None,
+    });
+    let (Some((above, upto)), Ok((_, cells))) = (bounds, survey.pages.cells(page)) else { return Vec::new() };
+    let mut rowids: Vec<i64> = cells.iter().filter_map(|(_, c)| c.rowid).filter(|r| *r > above && *r <= upto).collect();
+    rowids.sort_unstable();
+    let mut out = Vec::new();
+    let mut next = above.saturating_add(1);
+    for r in rowids {
+        if r > next {
+            out.push([next, r.saturating_sub(1)]);
+        }
+        next = r.saturating_add(1);
+    }
+    if next <= upto {
+        out.push([next, upto]);
+    }
+    out
+}
+
+/// Holes of a tree that nothing came back through, or through which more may be missing.
+fn holes(survey: &Survey<'_>, t: &SurveyedTree, written: u64) -> Vec<Gone> {
+    // An orphan that holds nothing readable, or a file that ends early, may be what an interior page pointed to.
+    let unread = survey.orphans.iter().any(|no| survey.pages.leaf(*no).is_err()) || survey.header.page_count > survey.pages.count();
+    let mut out = Vec::new();
+    let mut last_was_filled = false;
+    for slot in &t.tree.slots {
+        match *slot {
+            Slot::Leaf { page, .. } => last_was_filled = survey.adopted.contains(&page),
+            Slot::Entry { .. } => last_was_filled = false,
+            Slot::Hole { child, above, upto, .. } => {
+                if last_was_filled && !unread && written > 0 {
+                    continue;
+                }
+                let rowids = match (above, upto) {
+                    (Some(a), Some(u)) => vec![[a.saturating_add(1), u]],
+                    _ => Vec::new(),
+                };
+                let page = (child != 0 && child <= survey.pages.count()).then_some(child);
+                out.push(Gone { rowids, count: None, witness: "the pointer of the page above".to_owned(), page });
+            }
+        }
+    }
+    out
+}
+
+/// Ascending numbers as inclusive ranges.
+fn ranges(sorted: &[i64]) -> Vec<[i64; 2]> {
+    let mut out: Vec<[i64; 2]> = Vec::new();
+    for &n in sorted {
+        match out.last_mut() {
+            Some([_, last]) if last.checked_add(1) == Some(n) => *last = n,
+            _ => out.push([n, n]),
+        }
+    }
+    out
+}
