@@ -129,6 +129,8 @@ pub(super) fn restore(plan: &TablePlan, mirror: &str, page: PageNo, cell: u16, b
         let name = quoted(&c.name);
         let value = match rowid {
             Some(rowid) if plan.alias == Some(i) => rowid.to_string(),
+            // The rowid is another row's: SQLite gives a new one.
+            None if plan.alias == Some(i) && broken.is_some_and(|e| e.code == Code::RowidTwice) => "NULL".to_owned(),
             _ if bad(Code::NullInNotNull, i) => format!("coalesce({name}, {})", stand_in(plan, i)),
             _ if bad(Code::TypeBroken, i) => format!("CAST({name} AS {})", class_word(plan, i)),
             _ => name.clone(),

@@ -61,7 +61,7 @@ pub(super) fn loss_lines(report: &Report, t: &TableRecovery, items: usize) -> Ve
     let mut lines: Vec<String> = t.notes.iter().map(|n| escape(n)).collect();
     lines.extend(t.set_aside.iter().map(|(reason, n)| format!("{} set aside: {}", counted(*n, "row"), escape(reason))));
     lines.extend(t.values_changed.iter().map(|(reason, n)| format!("{} changed: {}", counted(*n, "value"), escape(reason))));
-    if t.lost.is_empty() && is_damaged(report, t) {
+    if t.lost.is_empty() && t.set_aside.is_empty() && is_damaged(report, t) {
         lines.push("its tree is damaged; nothing names a row that is lost by it".to_owned());
     }
     for (list, word) in [(&t.lost, "lost"), (&t.unaccounted, "unaccounted for, perhaps deleted")] {
