@@ -42,23 +42,12 @@ const NOT_YET: &[(&str, &str)] = &[
     ("Q020", "search index: the SQLite of the recipes follows the newer rule"),
     ("P007", "what damage writes as a freeblock over a cell is hardly ever a freeblock"),
     ("J009", "a journal with one contradiction and nothing for it: its records carry checksums, so damage does not make one"),
-    ("I004", "a broken UNIQUE of a table without a whole index (issue 4)"),
-    ("V001", "foreign keys are not checked (issue 4)"),
     ("X008", "needs a page map beside the database: tests/page_map.rs"),
     ("V002", "an adopted leaf with rows that were deleted (issue 4)"),
 ];
 
-const FOREIGN_KEYS: &str = "foreign keys are not checked, so that their breach is not listed (issue 4)";
 /// Cases whose copy SQLite does not accept yet, each with the reason. An entry that is met fails the test.
-const NOT_VALID_YET: &[(&str, &str)] = &[
-    ("agent-sessions-gone", FOREIGN_KEYS),
-    ("healthy-foreign-key-broken", FOREIGN_KEYS),
-    ("journal-count-wrong", FOREIGN_KEYS),
-    ("journal-header-garbage", FOREIGN_KEYS),
-    ("journal-lost", FOREIGN_KEYS),
-    ("journal-record-flipped", FOREIGN_KEYS),
-    ("journal-super", FOREIGN_KEYS),
-];
+const NOT_VALID_YET: &[(&str, &str)] = &[];
 
 fn all() -> Vec<PathBuf> {
     let only = std::env::var("ONLY").unwrap_or_default();

@@ -75,6 +75,10 @@ pub(super) fn restore(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
                 if w.absent.iter().filter(|o| o.key == a.key).count() != 1 {
                     continue;
                 }
+                // An index that names every row, and the row under this rowid not: a key that many rows share proves nothing.
+                if witnesses.iter().any(|o| o.refutes(place, g.rowid)) {
+                    continue;
+                }
                 let between = rooms.get(&place).copied().flatten().is_some_and(|(low, high)| (low..=high).contains(&g.rowid));
                 if between {
                     let entry = named.entry(place).or_insert(Some(g.rowid));
@@ -137,6 +141,15 @@ struct Witness<'s> {
 impl Witness<'_> {
     fn confirms(&self, (page, cell): Place) -> bool {
         self.complete && !self.absent.iter().any(|a| a.page == page && a.cell == cell)
+    }
+}
+
+impl Witness<'_> {
+    /// Whether the index has no entry that pairs the values of the row with a rowid that another index names for it.
+    fn refutes(&self, (page, cell): Place, rowid: i64) -> bool {
+        self.complete
+            && self.gone.len() < NAMED
+            && self.absent.iter().any(|a| (a.page, a.cell) == (page, cell) && !self.gone.iter().any(|g| g.key == a.key && g.rowid == rowid))
     }
 }
 

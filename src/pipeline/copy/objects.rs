@@ -134,6 +134,9 @@ fn of_table(survey: &Survey<'_>, object: &Object) -> Disposition {
         ObjectKind::Table => {
             let readable = survey.tree_of(object.id).is_some_and(|t| matches!(t.content, Some(Content::Table { .. })));
             if object.problem.is_some() || (!readable && object.table_def().is_none()) || refused(object) {
+                if let (true, Some(sql)) = (readable, content_of_fts5(object)) {
+                    return Disposition::Anew(sql);
+                }
                 return match object.table_def().filter(|t| readable && !t.columns.is_empty()).and_then(|def| declaration(object, def)) {
                     Some(sql) => Disposition::Anew(sql),
                     None => Disposition::out("its CREATE text is not SQL that SQLite accepts", false),
