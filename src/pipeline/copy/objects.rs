@@ -239,8 +239,14 @@ fn content_of_fts5(object: &Object) -> Option<Vec<u8>> {
         return None;
     }
     let columns = &object.table_def()?.columns;
-    let is_own = |name: &[u8]| matches!(name.split_first(), Some((b'c' | b'l' | b'C' | b'L', rest)) if !rest.is_empty() && rest.iter().all(u8::is_ascii_digit));
-    if columns.iter().skip(1).all(|c| is_own(c.name.as_bytes())) {
+    // `c0`, `c1` and so on, some left out where columns are unindexed without content; then `l0` and so on for locales.
+    let number = |name: &[u8]| {
+        let (kind, digits) = name.split_first()?;
+        let n: u32 = std::str::from_utf8(digits).ok().filter(|d| d.bytes().all(|b| b.is_ascii_digit()))?.parse().ok()?;
+        matches!(kind.to_ascii_lowercase(), b'c' | b'l').then_some((kind.to_ascii_lowercase(), n))
+    };
+    let numbers: Vec<Option<(u8, u32)>> = columns.iter().skip(1).map(|c| number(c.name.as_bytes())).collect();
+    if numbers.iter().all(Option::is_some) && numbers.is_sorted_by(|a, b| a < b) {
         return None;
     }
     let names: String = (0..columns.len().saturating_sub(1)).map(|i| format!(", c{i}")).collect();
