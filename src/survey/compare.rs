@@ -51,6 +51,8 @@ pub struct Absent {
     pub rowid: Option<i64>,
     /// The fingerprint of its values in the index, without the rowid.
     pub key: u64,
+    /// The index has the entry, but not once more: another row is the same.
+    pub copied: bool,
 }
 
 /// An entry whose rowid no row has: what is left of a row that was lost or deleted.
@@ -242,7 +244,8 @@ impl Sides<'_, '_> {
                         let here = self.pages.site(site, s.page).cell(s.cell);
                         log.add_with(Defect::new(Code::RowNotInIndex, 0, u64::from(s.cell), 0), here, (s.words)());
                         if unknown.len() < NAMED {
-                            unknown.push(Absent { page: s.page, cell: s.cell, rowid: s.rowid, key: s.key });
+                            let copied = held.binary_search(&s.hash).is_ok();
+                            unknown.push(Absent { page: s.page, cell: s.cell, rowid: s.rowid, key: s.key, copied });
                         }
                     }
                 })?;

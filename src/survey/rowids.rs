@@ -61,6 +61,7 @@ pub(super) fn restore(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
             continue;
         }
         let wanted: BTreeSet<Place> = witnesses.iter().flat_map(|w| w.absent.iter().map(|a| (a.page, a.cell))).collect();
+        let crowded = crowded(survey, &wanted);
         let rooms = rooms(survey, t, &wanted, ctx)?;
         let mut named: BTreeMap<Place, Option<i64>> = BTreeMap::new();
         for w in &witnesses {
@@ -72,11 +73,11 @@ pub(super) fn restore(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
                 }
                 let mut fits = w.gone.iter().filter(|g| g.key == a.key);
                 let (Some(g), None) = (fits.next(), fits.next()) else { continue };
-                if w.absent.iter().filter(|o| o.key == a.key).count() != 1 {
+                // A second image of a row, or a row that some index does not pair with this rowid, was not changed like that.
+                if w.absent.iter().filter(|o| o.key == a.key).count() != 1 || !witnesses.iter().all(|o| o.names(place, g.rowid)) {
                     continue;
                 }
-                // An index that names every row, and the row under this rowid not: a key that many rows share proves nothing.
-                if witnesses.iter().any(|o| o.refutes(place, g.rowid)) {
+                if crowded.contains(&a.page) {
                     continue;
                 }
                 let between = rooms.get(&place).copied().flatten().is_some_and(|(low, high)| (low..=high).contains(&g.rowid));
@@ -139,18 +140,26 @@ struct Witness<'s> {
 }
 
 impl Witness<'_> {
+    /// Whether the index pairs the values of a row that it does not have with this rowid.
+    fn names(&self, (page, cell): Place, rowid: i64) -> bool {
+        let row = self.absent.iter().find(|a| a.page == page && a.cell == cell && !a.copied);
+        row.is_some_and(|a| self.gone.iter().any(|g| g.key == a.key && g.rowid == rowid))
+    }
+
     fn confirms(&self, (page, cell): Place) -> bool {
         self.complete && !self.absent.iter().any(|a| a.page == page && a.cell == cell)
     }
 }
 
-impl Witness<'_> {
-    /// Whether the index has no entry that pairs the values of the row with a rowid that another index names for it.
-    fn refutes(&self, (page, cell): Place, rowid: i64) -> bool {
-        self.complete
-            && self.gone.len() < NAMED
-            && self.absent.iter().any(|a| (a.page, a.cell) == (page, cell) && !self.gone.iter().any(|g| g.key == a.key && g.rowid == rowid))
+/// Leaves of which at least half the rows are in doubt: a page of another time or place, not one of changed rowids.
+fn crowded(survey: &Survey<'_>, wanted: &BTreeSet<Place>) -> BTreeSet<PageNo> {
+    let mut counts: BTreeMap<PageNo, usize> = BTreeMap::new();
+    for (page, _) in wanted {
+        let n = counts.entry(*page).or_insert(0);
+        *n = n.saturating_add(1);
     }
+    let half = |page: PageNo, n: usize| survey.pages.cells(page).is_ok_and(|(_, cells)| n > 1 && n.saturating_mul(2) >= cells.len());
+    counts.into_iter().filter(|(page, n)| half(*page, *n)).map(|(page, _)| page).collect()
 }
 
 /// The indexes of a table that pair values with rowids and cover every row.
