@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::ctx::Ctx;
 use crate::error::Result;
 use crate::finding::{Code, Defect, Site};
-use crate::format::{Cell, Fields, PageKind, Value};
+use crate::format::{Cell, Fields, Page, PageKind, Value};
 use crate::ids::{ObjectId, PageNo, idx, small, wide};
 use crate::schema::IndexSource;
 use crate::survey::adopt::{Reader, edges, reader};
@@ -134,8 +134,23 @@ fn search(
     if cells.len() == before && !twins {
         return None;
     }
+    // A pointer that leads nowhere, to free space or to a cell of another pointer has lost its cell. More cells than such
+    // pointers lie in free space whose chain was cut: only an index can tell that they are live.
+    let free = cells.iter().take(before).filter(|(m, _)| explained.trusted && m.at < explained.start).count();
+    let astray = usize::from(page.pointer_count()).saturating_sub(before).saturating_add(free);
+    let behind = |at: u32| (0..=astray).any(|i| pointer_behind(&page, i) == Some(at));
+    let counted = pages.declared_cells(no) == Some(page.cell_count);
+    if counted && !witness && !twins && cells.len().saturating_sub(before) > astray && !cells.iter().skip(before).all(|(m, _)| behind(m.at))
+    {
+        return None;
+    }
     let stale: Vec<u16> = cells.iter().filter(|(m, _)| explained.trusted && m.at < explained.start).map(|(m, _)| m.no).collect();
     Some((leaf_of(survey, reader, page.kind, cells), stale, false))
+}
+
+/// What stands where the pointer array would go on, were the count of cells higher.
+fn pointer_behind(page: &Page<'_>, i: usize) -> Option<u32> {
+    crate::bytes::u16_at(page.bytes(), page.pointers_end().saturating_add(i << 1)).map(u32::from)
 }
 
 /// Whether cells fit a table or index; keeps buffers.
