@@ -185,9 +185,14 @@ pub(super) fn refused(object: &Object) -> bool {
 }
 
 /// A declaration that SQLite accepts, with the columns that the records hold, in their order: names as they are read, the
-/// rowid alias or the primary key of a WITHOUT ROWID table, no other constraint. `None` when its key cannot be declared.
+/// rowid alias or the primary key of a WITHOUT ROWID table, no other constraint. `None` when its key or its name cannot be
+/// declared.
 fn declaration(object: &Object, def: &TableDef) -> Option<Vec<u8>> {
     let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+    // A text ends at its first NUL: such a name cannot be written.
+    if object.name.as_bytes().contains(&0) {
+        return None;
+    }
     let layout = object.table_layout.as_ref()?;
     let mut used: BTreeSet<String> = BTreeSet::new();
     let mut names: Vec<String> = Vec::new();
