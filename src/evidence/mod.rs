@@ -4,6 +4,7 @@
 //! state that SQLite itself would show as a [`Snapshot`]. What the view hides stays reachable with [`Snapshot::versions`].
 
 pub mod content;
+mod displaced;
 mod edges;
 mod extent;
 pub mod fit;
@@ -16,6 +17,7 @@ mod page_fit;
 pub mod page_one;
 mod reading;
 pub mod source;
+mod text_encoding;
 pub mod wal;
 
 pub use content::{Content, identify, looks_like_pages};

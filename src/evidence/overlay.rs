@@ -83,6 +83,7 @@ struct MainPages<'a> {
     shift_high: i64,
     shift_from: PageNo,
     first: FirstPage,
+    spliced: Option<(PageNo, Vec<u8>)>,
 }
 
 #[derive(Debug, Clone)]
@@ -97,6 +98,9 @@ impl MainPages<'_> {
     fn image(&self, no: PageNo) -> Option<&[u8]> {
         if no.get() > self.count {
             return None;
+        }
+        if let Some((_, image)) = self.spliced.as_ref().filter(|(at, _)| *at == no) {
+            return Some(image);
         }
         let shift = if no >= self.shift_from { self.shift_high } else { self.shift_low };
         let mut start = no.index().checked_mul(self.size.len())?;
@@ -161,6 +165,7 @@ impl<'a> Snapshot<'a> {
             shift_low: pages,
             shift_high: pages.saturating_add(geometry.byte_shift),
             shift_from: geometry.shift_from,
+            spliced: geometry.spliced.clone(),
             first,
         };
         let count = main.count;

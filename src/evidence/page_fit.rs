@@ -195,6 +195,11 @@ pub fn child_hits(bytes: &[u8], start: usize, size: PageSize, reserved: u8, delt
             hits = hits.saturating_add(u32::from(child_fits(child, page.kind, &split, low, high)));
             low = cell.rowid.unwrap_or(i64::MIN);
         }
+        if page.cell_count < 64
+            && let Some(child) = page.right_child.and_then(|c| at_page(i64::from(c).saturating_add(delta)))
+        {
+            hits = hits.saturating_add(u32::from(child_fits(child, page.kind, &split, low, i64::MAX)));
+        }
     }
     hits
 }

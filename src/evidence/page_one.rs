@@ -2,12 +2,12 @@
 //!
 //! One place decides, all layers read its answer; each decision says what it rests on.
 
-use super::extent;
 use super::page_fit::{self, Vote};
+use super::{displaced, extent, text_encoding};
 use crate::finding::{Code, Defect, Findings, Origin, Site};
 use crate::format::header::{HEADER_LEN, MAGIC};
 use crate::format::{DatabaseHeader, Encoding};
-use crate::ids::{PageNo, PageSize, idx, narrow, wide};
+use crate::ids::{PageNo, PageSize, idx, narrow, small, wide};
 
 /// What there is to decide from.
 #[derive(Debug, Clone, Copy, Default)]
@@ -86,6 +86,8 @@ pub struct Geometry {
     pub byte_shift: i64,
     /// The first page that the byte shift applies to.
     pub shift_from: PageNo,
+    /// A page that was put together from both sides of a byte shift.
+    pub spliced: Option<(PageNo, Vec<u8>)>,
     /// Pages by which the whole file is displaced: -1 when the first page is missing.
     pub page_shift: i32,
     /// The header fields as decided; `None` when no header is left anywhere.
@@ -176,6 +178,7 @@ pub fn reconcile(clues: &Clues<'_>, log: &mut Findings) -> Option<Geometry> {
             page_count: 0,
             byte_shift: 0,
             shift_from: PageNo::new(2)?,
+            spliced: None,
             page_shift: 0,
             header: None,
             page_one: PageOne::InPlace,
@@ -194,6 +197,14 @@ pub fn reconcile(clues: &Clues<'_>, log: &mut Findings) -> Option<Geometry> {
     {
         let at = Defect::new(Code::PageSizeDiffers, 16, u64::from(size.get()), u64::from(geometry.page_size.get()));
         log.add_with(at, site_one(), *why);
+    }
+    if geometry.byte_shift == 0 {
+        settle_displaced(main, &mut geometry, first_has_header, log);
+    } else if let Some(from) = displaced::begin(main, geometry.page_size, geometry.usable(), geometry.byte_shift)
+        && let Some(from) = PageNo::new(small(from).saturating_add(1)).filter(|no| no.get() > 2)
+    {
+        geometry.shift_from = from;
+        note_displaced(main, &mut geometry, log);
     }
     find_page_one(clues, &mut geometry, log);
     let header = settle_header(clues, &mut geometry, log);
@@ -288,6 +299,7 @@ fn shifted(main: &[u8]) -> Option<(Geometry, u32)> {
         page_count: 0,
         byte_shift,
         shift_from: PageNo::new(2)?,
+        spliced: None,
         page_shift: 0,
         header: None,
         page_one: PageOne::Lost,
@@ -301,11 +313,36 @@ fn shifted(main: &[u8]) -> Option<(Geometry, u32)> {
     Some((geometry, n))
 }
 
+/// Bytes lost or inserted behind the second page, so that the front stands where it should.
+fn settle_displaced(main: &[u8], geometry: &mut Geometry, first_has_header: bool, log: &mut Findings) {
+    let Some(found) = displaced::find(main, geometry.page_size, geometry.reserved, first_has_header) else { return };
+    let Some(from) = PageNo::new(small(found.from).saturating_add(1)).filter(|no| no.get() > 2) else { return };
+    geometry.byte_shift = found.shift;
+    geometry.shift_from = from;
+    geometry.decide(
+        "byte shift",
+        format!("{} from page {from} on", found.shift),
+        format!("{} pages close there, none at its place", found.pages),
+    );
+    note_displaced(main, geometry, log);
+}
+
+/// A shift that does not begin with the second page: the finding, and the page that the damage goes through.
+fn note_displaced(main: &[u8], geometry: &mut Geometry, log: &mut Findings) {
+    let from = geometry.shift_from;
+    let Some(through) = from.get().checked_sub(1).and_then(PageNo::new) else { return };
+    let site = Site { origin: Origin::Main, page: Some(through), ..Site::default() };
+    let what = if geometry.byte_shift < 0 { "bytes are missing on this page" } else { "bytes were inserted on this page" };
+    log.add_with(Defect::new(Code::BytesShifted, 0, geometry.byte_shift.unsigned_abs(), 0), site, what);
+    let mended = displaced::mended(main, geometry.page_size, geometry.usable(), through.index(), geometry.byte_shift);
+    geometry.spliced = mended.map(|image| (through, image));
+}
+
 /// Finds the image of page 1: in place, shifted, elsewhere, or nowhere; and whether all pages are displaced by whole pages.
 fn find_page_one(clues: &Clues<'_>, geometry: &mut Geometry, log: &mut Findings) {
     let main = clues.main;
     let size = geometry.page_size;
-    if geometry.byte_shift != 0 {
+    if geometry.byte_shift != 0 && geometry.shift_from.get() <= 2 {
         let at = Defect::new(Code::BytesShifted, 0, geometry.byte_shift.unsigned_abs(), 0);
         log.add_with(
             at,
@@ -454,9 +491,12 @@ fn settle_encoding(clues: &Clues<'_>, geometry: &mut Geometry, header: Option<&D
         _ => clues.wal_page_one.unwrap_or(clues.main),
     };
     let on_page_one = extent::encoding_votes(image.get(..geometry.page_size.len()).unwrap_or(image));
+    let mut by_schema = true;
     // The schema may lie on other pages: 8 MiB are read for it where page 1 says nothing and the header is of no help.
     let votes = if on_page_one.iter().all(|&(_, n)| n == 0) && named.is_none() {
-        extent::encoding_votes(clues.main.get(..8 << 20).unwrap_or(clues.main))
+        let in_schema = extent::encoding_votes(clues.main.get(..8 << 20).unwrap_or(clues.main));
+        by_schema = in_schema.iter().any(|&(_, n)| n > 0);
+        if by_schema { in_schema } else { text_encoding::votes(clues.main, geometry) }
     } else {
         on_page_one
     };
@@ -470,7 +510,8 @@ fn settle_encoding(clues: &Clues<'_>, geometry: &mut Geometry, header: Option<&D
         }
         (Some(e), _) => e,
         (None, Some((b, n))) => {
-            geometry.decide("encoding", b.number(), format!("{n} schema texts are written in it"));
+            let whose = if by_schema { "schema" } else { "sampled" };
+            geometry.decide("encoding", b.number(), format!("{n} {whose} texts are written in it"));
             b
         }
         (None, None) => {

@@ -1,0 +1,104 @@
+//! Bytes that were lost or inserted within the file: everything behind them stands off the page boundaries.
+//!
+//! Tests:    from the end backwards, which pages close where they should; where the others close instead.
+//! Collects: the shift, and the page from which it holds.
+//! Leaves:   the page that the damage goes through; a second shift behind the first.
+
+use super::page_fit;
+use crate::format::cell::Split;
+use crate::format::page::Page;
+use crate::ids::{PageSize, idx, small};
+
+/// Pages at the end that are looked at for one that closes. Behind the last that does there may be a long chain of overflow
+/// pages, which never close.
+const TAIL: usize = 1 << 16;
+
+/// Bytes behind the last page that closes in which displaced pages are looked for.
+const WINDOW: usize = 4 << 20;
+
+/// Displaced pages that must be found: one or two may be chance.
+const LEAST: u32 = 3;
+
+/// A displacement that begins within the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Displaced {
+    /// By how many bytes: negative where bytes were lost.
+    pub(super) shift: i64,
+    /// The first page that it applies to, counted from 0.
+    pub(super) from: usize,
+    /// Displaced pages that were found.
+    pub(super) pages: u32,
+}
+
+/// Finds a displacement behind the second page. `first_has_header` as in [`page_fit::vote`].
+pub(super) fn find(main: &[u8], size: PageSize, reserved: u8, first_has_header: bool) -> Option<Displaced> {
+    let usable = size.get().saturating_sub(u32::from(reserved));
+    let pages = main.len().checked_div(size.len())?;
+    let closes_at =
+        |at: usize, header_at: usize| main.get(at..at.checked_add(size.len())?).filter(|p| page_fit::closes(p, header_at, usable));
+    let in_place = |i: usize| closes_at(i.saturating_mul(size.len()), if i == 0 && first_has_header { 100 } else { 0 }).is_some();
+    let last_good = (0..pages).rev().take(TAIL).find(|&i| in_place(i))?;
+    let behind = last_good.checked_add(1)?;
+    if pages.checked_sub(behind)? < idx(LEAST) {
+        return None;
+    }
+    let tail = main.get(behind.checked_mul(size.len())?..)?;
+    let (rest, found) = page_fit::off_grid(tail, size, reserved, WINDOW)?;
+    if rest == 0 || found < LEAST {
+        return None;
+    }
+    let half = size.len() >> 1;
+    let rest = i64::try_from(rest).ok()?;
+    // A remainder in the upper half means that bytes are missing, one in the lower half that there are too many.
+    let shift = if rest > i64::try_from(half).ok()? { rest.checked_sub(i64::from(size.get()))? } else { rest };
+    Some(Displaced { shift, from: begin(main, size, usable, shift)?, pages: found })
+}
+
+/// The first page, counted from 0, that a shift applies to: behind the pages that close where they should.
+pub(super) fn begin(main: &[u8], size: PageSize, usable: u32, shift: i64) -> Option<usize> {
+    let pages = main.len().checked_div(size.len())?;
+    let closes =
+        |at: Option<usize>| at.and_then(|at| main.get(at..at.checked_add(size.len())?)).is_some_and(|p| page_fit::closes(p, 0, usable));
+    let in_place = |i: usize| closes(i.checked_mul(size.len()));
+    let moved = |i: usize| closes(moved_start(size, i, shift));
+    let first = (1..pages).find(|&i| moved(i) && !in_place(i))?;
+    let last_good = (1..first).rev().find(|&i| in_place(i)).unwrap_or(0);
+    // The damage goes through one page; overflow pages behind it do not close anywhere.
+    Some(first.min(last_good.saturating_add(2)).max(1))
+}
+
+fn moved_start(size: PageSize, index: usize, shift: i64) -> Option<usize> {
+    usize::try_from(i64::try_from(index.checked_mul(size.len())?).ok()?.checked_add(shift)?).ok()
+}
+
+/// The page that the damage goes through, put together from the bytes before and behind it, if it is an interior page with
+/// cells that then decode. Of a leaf the missing bytes were values: it is read as it stands.
+pub(super) fn mended(main: &[u8], size: PageSize, usable: u32, index: usize, shift: i64) -> Option<Vec<u8>> {
+    let start = index.checked_mul(size.len())?;
+    let head = main.get(start..start.checked_add(size.len())?.min(main.len()))?;
+    if !matches!(head.first(), Some(2 | 5)) {
+        return None;
+    }
+    let candidate = |p: usize| -> Option<Vec<u8>> {
+        let mut out = head.get(..p)?.to_vec();
+        let tail_at = usize::try_from(i64::try_from(start.checked_add(p)?).ok()?.checked_add(shift.max(0))?).ok()?;
+        let lost = usize::try_from(shift.min(0).unsigned_abs()).ok()?;
+        out.resize(p.checked_add(lost)?, 0);
+        let rest = size.len().checked_sub(out.len())?;
+        out.extend_from_slice(main.get(tail_at..tail_at.checked_add(rest)?)?);
+        Some(out)
+    };
+    // Pointers that were lost themselves are found later by what the cells cover.
+    let split = Split::new(usable);
+    let pages = small(main.len().div_ceil(size.len()));
+    let in_file = |child: u32| child > 1 && child <= pages;
+    let sound = |b: &[u8]| {
+        let Ok(page) = Page::read_at(b, 0, usable) else { return (0, 0) };
+        let whole = page_fit::shape(b, 0, usable).filter(|s| s.end == usable).map_or(0, |s| s.cells);
+        let cells =
+            page.cells(split).filter(|(_, c)| c.as_ref().is_ok_and(|c| c.at >= page.content_start && c.child.is_some_and(in_file))).count();
+        (cells, whole)
+    };
+    let best = (1..size.len()).filter_map(candidate).max_by_key(|b| sound(b))?;
+    (sound(&best).0 > 0).then_some(best)
+}
