@@ -88,7 +88,12 @@ fn trigrams_give_every_character_back() {
         returned += text.chars().count();
     }
     eprintln!("characters returned / lost: {returned} / {characters}");
-    let notes = &report.recovery.unwrap().tables.into_iter().find(|t| t.name == "messages").unwrap().notes;
+    let table = report.recovery.unwrap().tables.into_iter().find(|t| t.name == "messages").unwrap();
+    // The index names the rows that are lost, each on the page that had it.
+    let listed = table.lost.iter().filter(|g| g.witness.starts_with("search index tri") && g.page.is_some());
+    let named: Vec<i64> = listed.flat_map(|g| &g.rowids).flat_map(|r| r[0]..=r[1]).collect();
+    assert_eq!(named, lost);
+    let notes = &table.notes;
     let said = format!("text of {} of {} lost rows came back", lost.len(), lost.len());
     assert!(notes.iter().any(|n| n.contains(&said)), "{notes:?}");
 }
@@ -130,4 +135,27 @@ fn rows_that_were_deleted_do_not_come_back_as_text() {
     let back = texts(&salvage);
     let want: Vec<i64> = lost.into_iter().filter(|i| ![40, 41, 100].contains(i)).collect();
     assert_eq!(back.keys().copied().collect::<Vec<_>>(), want);
+}
+
+#[test]
+fn sqlite_sequence_says_which_rows_are_gone_from_the_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.db");
+    let db = Connection::open(&path).unwrap();
+    db.execute_batch(&format!(
+        "PRAGMA page_size={PAGE}; CREATE TABLE messages(id INTEGER PRIMARY KEY AUTOINCREMENT, content TEXT);
+         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300) INSERT INTO messages SELECT i, 'Message ' || i || ': ' FROM n;"
+    ))
+    .unwrap();
+    drop(db);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let last = bytes.chunks_mut(PAGE).find(|p| p[0] == 13 && memchr::memmem::find(p, b"Message 300: ").is_some()).unwrap();
+    let first_lost = (1..=300).find(|i| memchr::memmem::find(last, format!("Message {i}: ").as_bytes()).is_some()).unwrap();
+    last.fill(0);
+    std::fs::write(&path, bytes).unwrap();
+    let out = dir.path().join("out.db");
+    let report = pipeline::recover(&Inputs::at_path(&path), &Options::default(), &out, &Ctx::default()).unwrap();
+    let table = report.recovery.unwrap().tables.into_iter().find(|t| t.name == "messages").unwrap();
+    let gone: Vec<_> = table.lost.iter().filter(|g| g.witness == "sqlite_sequence").collect();
+    assert_eq!(gone.iter().map(|g| g.rowids.clone()).collect::<Vec<_>>(), [vec![[first_lost, 300]]], "{:?}", table.lost);
 }

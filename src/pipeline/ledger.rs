@@ -12,7 +12,7 @@ use crate::schema::{Family, FtsPart, Object, ObjectKind};
 use crate::survey::{Content, Survey};
 
 /// One entry for each table that has a tree, `sqlite_schema` excepted.
-pub(super) fn tables(survey: &Survey<'_>, copied: &Copied, foreign: &Foreign) -> Vec<TableRecovery> {
+pub(super) fn tables(survey: &Survey<'_>, copied: &Copied, foreign: &Foreign, texts: &[Texts]) -> Vec<TableRecovery> {
     let mut tables = Vec::new();
     for t in &survey.trees {
         let Some(Content::Table { scan, .. }) = &t.content else { continue };
@@ -64,7 +64,7 @@ pub(super) fn tables(survey: &Survey<'_>, copied: &Copied, foreign: &Foreign) ->
         }
         let holds_data = matches!(object.family, Family::FtsShadow { part: FtsPart::Content, .. } | Family::VirtualShadow { .. });
         if (object.family.virtual_table().is_none() || holds_data) && !is_duplicate(survey, object) {
-            (table.lost, table.unaccounted) = witnesses::gone(survey, t, scan, written);
+            (table.lost, table.unaccounted) = witnesses::gone(survey, t, scan, written, texts.iter().find(|x| x.table == t.object));
         }
         tables.push(table);
     }
@@ -73,7 +73,7 @@ pub(super) fn tables(survey: &Survey<'_>, copied: &Copied, foreign: &Foreign) ->
 
 /// Notes on each table how much text of its lost rows came back from search indexes.
 pub(super) fn note_texts(tables: &mut [TableRecovery], texts: &[Texts]) {
-    for text in texts {
+    for text in texts.iter().filter(|t| t.texts > 0) {
         if let Some(table) = tables.iter_mut().find(|t| t.object == Some(text.table.0)) {
             table.notes.push(text.note());
         }

@@ -58,7 +58,7 @@ pub(super) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> 
     viewed.describe(&survey, &mut report, ctx)?;
     describe::survey(&survey, &mut report);
     let mut recovery = Recovery {
-        tables: ledger::tables(&survey, &copied, &foreign),
+        tables: ledger::tables(&survey, &copied, &foreign, &texts),
         breakers: breakers::confirmed(&survey, &copied, &foreign),
         left_out: ledger::left_out(&survey, &copied),
         read_back: Some(read_back),

@@ -64,6 +64,7 @@ pub(super) fn write(
     file: &OutputFile,
     ctx: &Ctx,
 ) -> Result<bool> {
+    let mut texts: Vec<&mut Texts> = texts.iter_mut().filter(|t| t.texts > 0).collect();
     let mirrors = mirrors(survey, copied);
     if mirrors.is_empty() && nameless.is_empty() && texts.is_empty() {
         return Ok(false);

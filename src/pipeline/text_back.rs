@@ -14,7 +14,7 @@ use crate::format::Value;
 use crate::format::record::encode_record;
 use crate::fts5::segment::merged::Merged;
 use crate::fts5::witness::{self, Certainty, Form, TextBack, read_back};
-use crate::ids::{ObjectId, wide};
+use crate::ids::ObjectId;
 use crate::pipeline::copy::sort_memory;
 use crate::pipeline::search_index::{DataBlocks, SearchIndex, Source, each, is_whole, table_of};
 use crate::recover::provenance::{How, Trust};
@@ -30,7 +30,9 @@ pub(super) struct Texts {
     /// The table of the salvage database that holds the texts.
     pub(super) name: String,
     /// Rows that are lost and in an index.
-    pub(super) lost: u64,
+    pub(super) lost: BTreeSet<i64>,
+    /// The indexes that list them.
+    pub(super) indexes: Vec<String>,
     /// Rows of which some text came back.
     pub(super) rows: u64,
     /// Texts that are complete.
@@ -47,6 +49,7 @@ pub(super) struct Texts {
 /// What the indexes of one table give.
 struct Gathered {
     lost: BTreeSet<i64>,
+    indexes: Vec<String>,
     found: Sorter,
 }
 
@@ -61,15 +64,17 @@ pub(super) fn find(survey: &Survey<'_>, searches: &[SearchIndex], folder: &Path,
         if let Some(table) = base(&index.source)
             && index.source.tables().iter().any(|id| !is_whole(survey, *id))
         {
-            let all = gathered
-                .entry(table)
-                .or_insert_with(|| Gathered { lost: BTreeSet::new(), found: Sorter::new(sort_memory(ctx) / 4, folder) });
+            let all = gathered.entry(table).or_insert_with(|| Gathered {
+                lost: BTreeSet::new(),
+                indexes: Vec::new(),
+                found: Sorter::new(sort_memory(ctx) / 4, folder),
+            });
             one(survey, index, all, ctx)?;
         }
     }
     let mut out = Vec::new();
     for (table, all) in gathered {
-        if all.found.count() > 0 {
+        if !all.lost.is_empty() {
             out.push(choose(survey, table, all, folder, ctx)?);
         }
     }
@@ -138,6 +143,9 @@ fn one(survey: &Survey<'_>, index: &SearchIndex, all: &mut Gathered, ctx: &Ctx) 
             }
         },
     );
+    if !lost.is_empty() {
+        all.indexes.push(index.name.clone());
+    }
     all.lost.append(&mut lost);
     failed.map_or(Ok(()), Err)
 }
@@ -216,7 +224,8 @@ fn choose(survey: &Survey<'_>, table: ObjectId, all: Gathered, folder: &Path, ct
     let of = object.map(|o| o.family.virtual_table().and_then(|v| survey.catalog.get(v)).unwrap_or(o).name.text()).unwrap_or_default();
     let mut kept = Sorter::new(sort_memory(ctx) / 4, folder);
     let (mut rows, mut complete, mut texts, mut known, mut total) = (0_u64, 0_u64, 0_u64, 0_u64, 0_u64);
-    let mut sorted = all.found.finish()?;
+    let Gathered { lost, indexes, found } = all;
+    let mut sorted = found.finish()?;
     let mut last: Vec<u8> = Vec::new();
     while let Some((key, payload)) = sorted.next()? {
         let place = key.get(..key.len().saturating_sub(KEY_END)).unwrap_or(key);
@@ -234,7 +243,7 @@ fn choose(survey: &Survey<'_>, table: ObjectId, all: Gathered, folder: &Path, ct
         last.extend_from_slice(place);
     }
     let name = format!("rp_text_of_{of}");
-    Ok(Texts { table, name, lost: wide(all.lost.len()), rows, complete, texts, known, total, records: kept.finish()? })
+    Ok(Texts { table, name, lost, indexes, rows, complete, texts, known, total, records: kept.finish()? })
 }
 
 impl Texts {
@@ -261,7 +270,13 @@ impl Texts {
     pub(super) fn note(&self) -> String {
         format!(
             "text of {} of {} lost rows came back from the search index: {} of {} characters or words, {} of {} texts whole; it is in table {} of the salvage database",
-            self.rows, self.lost, self.known, self.total, self.complete, self.texts, self.name
+            self.rows,
+            self.lost.len(),
+            self.known,
+            self.total,
+            self.complete,
+            self.texts,
+            self.name
         )
     }
 }

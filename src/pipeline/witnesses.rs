@@ -8,8 +8,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::format::Fields;
+use crate::format::{Fields, Value};
 use crate::ids::{PageNo, wide};
+use crate::pipeline::text_back::Texts;
 use crate::report::model::Gone;
 use crate::schema::IndexSource;
 use crate::survey::compare::{GoneEntry, NAMED};
@@ -103,37 +104,40 @@ fn covered(survey: &Survey<'_>, t: &SurveyedTree, scan: &TableScan) -> Vec<Cover
     slots.collect()
 }
 
-/// Rows that are known to be gone: lost where damage covers them, unaccounted where only an index names them.
-pub(super) fn gone(survey: &Survey<'_>, t: &SurveyedTree, scan: &TableScan, written: u64) -> (Vec<Gone>, Vec<Gone>) {
+/// Rows that are known to be gone: lost where damage covers them, unaccounted where only an index names them. `texts`: the rows
+/// that search indexes list and the table does not have.
+pub(super) fn gone(survey: &Survey<'_>, t: &SurveyedTree, scan: &TableScan, written: u64, texts: Option<&Texts>) -> (Vec<Gone>, Vec<Gone>) {
     let Some(Content::Table { plan, .. }) = &t.content else { return (Vec::new(), Vec::new()) };
     let covered = covered(survey, t, scan);
     let named = naming(survey, t);
     // Rows that were set aside are not gone.
     let aside: BTreeSet<i64> = scan.excluded.iter().filter_map(|e| e.rowid).collect();
     let rowids: BTreeSet<i64> = named.iter().flat_map(|(_, gone)| gone.iter().map(|g| g.rowid)).filter(|r| !aside.contains(r)).collect();
-    let witness = witness_words(plan, &named);
-    let mut by_page: Vec<(Option<Covered>, Vec<i64>)> = Vec::new();
-    for rowid in rowids {
-        let by = covered.iter().find(|c| c.above.is_none_or(|a| rowid > a) && c.upto.is_none_or(|u| rowid <= u)).copied();
-        let page = by.map(|c| c.page);
-        let place = by_page.iter().position(|(b, _)| b.map(|c| c.page) == page);
-        if place.is_none() && by_page.len() < GROUPS {
-            by_page.push((by, Vec::new()));
-        }
-        let last = by_page.len().saturating_sub(1);
-        if let Some((_, list)) = by_page.get_mut(place.unwrap_or(last)) {
-            list.push(rowid);
-        }
-    }
     let (mut lost, mut unaccounted) = (Vec::new(), Vec::new());
-    for (by, list) in by_page {
-        let gone = Gone {
-            rowids: ranges(&list),
-            count: Some(wide(list.len())),
-            witness: witness.clone(),
-            page: by.and_then(|c| c.page).map(PageNo::get),
-        };
-        if by.is_some() { lost.push(gone) } else { unaccounted.push(gone) }
+    let mut add = |rowids: &BTreeSet<i64>, witness: &str| {
+        for (by, list) in by_page(&covered, rowids) {
+            let gone = Gone {
+                rowids: ranges(&list),
+                count: Some(wide(list.len())),
+                witness: witness.to_owned(),
+                page: by.and_then(|c| c.page).map(PageNo::get),
+            };
+            if by.is_some() { lost.push(gone) } else { unaccounted.push(gone) }
+        }
+    };
+    add(&rowids, &witness_words(plan, &named));
+    if let Some(texts) = texts {
+        let listed: BTreeSet<i64> = texts.lost.iter().copied().filter(|r| !aside.contains(r) && !rowids.contains(r)).collect();
+        add(&listed, &format!("search index {}, which lists them", texts.indexes.join(", ")));
+    }
+    if !names_all(survey, plan)
+        && let Some((from, upto)) = above_the_last(survey, t, scan)
+    {
+        let known: u64 = lost.iter().filter(|g| g.rowids.iter().all(|r| r[0] >= from)).filter_map(|g| g.count).fold(0, u64::saturating_add);
+        if known == 0 {
+            let page = covered.last().and_then(|c| c.page).map(PageNo::get);
+            lost.push(Gone { rowids: vec![[from, upto]], count: None, witness: "sqlite_sequence".to_owned(), page });
+        }
     }
     if !covered.is_empty() && !names_all(survey, plan) {
         lost.extend(holes(survey, t, written));
@@ -151,6 +155,56 @@ pub(super) fn gone(survey: &Survey<'_>, t: &SurveyedTree, scan: &TableScan, writ
         }
     }
     (lost, unaccounted)
+}
+
+/// Rowids by the leaf or hole that covers them.
+fn by_page(covered: &[Covered], rowids: &BTreeSet<i64>) -> Vec<(Option<Covered>, Vec<i64>)> {
+    let mut groups: Vec<(Option<Covered>, Vec<i64>)> = Vec::new();
+    for &rowid in rowids {
+        let by = covered.iter().find(|c| c.above.is_none_or(|a| rowid > a) && c.upto.is_none_or(|u| rowid <= u)).copied();
+        let page = by.map(|c| c.page);
+        let place = groups.iter().position(|(b, _)| b.map(|c| c.page) == page);
+        if place.is_none() && groups.len() < GROUPS {
+            groups.push((by, Vec::new()));
+        }
+        let last = groups.len().saturating_sub(1);
+        if let Some((_, list)) = groups.get_mut(place.unwrap_or(last)) {
+            list.push(rowid);
+        }
+    }
+    groups
+}
+
+/// Rowids that an AUTOINCREMENT table gave behind its last row, where damage covers that end.
+fn above_the_last(survey: &Survey<'_>, t: &SurveyedTree, scan: &TableScan) -> Option<(i64, i64)> {
+    let object = survey.catalog.get(t.object).filter(|o| o.table_def().is_some_and(|d| d.autoincrement))?;
+    let damaged = match *t.tree.slots.last()? {
+        Slot::Hole { .. } => true,
+        Slot::Leaf { page, .. } => scan.damaged.contains(&page),
+        Slot::Entry { .. } => false,
+    };
+    let sequence = survey.catalog.by_name(b"sqlite_sequence").and_then(|o| survey.tree_of(o.id)).filter(|_| damaged)?;
+    let mut given: Option<i64> = None;
+    let mut payload = PayloadReader::new();
+    let mut fields = Fields::new();
+    for no in sequence.tree.leaves() {
+        let Ok(page) = survey.pages.leaf(no) else { continue };
+        for (_, cell) in page.cells(survey.pages.split) {
+            let Ok(cell) = cell else { continue };
+            let Ok(record) = payload.read(&survey.pages, &cell) else { continue };
+            if fields.read(record, cell.payload_len).is_err() {
+                continue;
+            }
+            if let (Some(Value::Text(name)), Some(Value::Int(seq))) = (fields.value(record, 0), fields.value(record, 1))
+                && object.name.same(&survey.encoding.to_utf8(name))
+            {
+                given = given.max(Some(seq));
+            }
+        }
+    }
+    let last = scan.last_rowid().unwrap_or(0);
+    let highest = scan.excluded.iter().filter_map(|e| e.rowid).max().unwrap_or(last).max(last);
+    given.filter(|g| *g > highest).map(|g| (highest.saturating_add(1), g))
 }
 
 /// Whether a whole index covers every row of a table: what it does not name is not missing.

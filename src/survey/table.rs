@@ -76,6 +76,12 @@ pub struct TableScan {
 }
 
 impl TableScan {
+    /// The rowid of the last row that was read, in the order of the tree.
+    #[must_use]
+    pub fn last_rowid(&self) -> Option<i64> {
+        self.last
+    }
+
     /// Rows with texts that damage overwrote: bytes that are no text stand only on leaves of which other cells are broken,
     /// while all other rows of the table are text throughout.
     #[must_use]
