@@ -30,6 +30,8 @@ struct Page {
     class_words: &'static str,
     sentence: String,
     summary: Vec<String>,
+    breakers: Vec<(String, String)>,
+    more_breakers: String,
     loss_head: [&'static str; 6],
     losses: Vec<Loss>,
     after_losses: Vec<String>,
@@ -123,6 +125,7 @@ pub fn render(report: &Report) -> Result<String> {
     if let Some(snapshot) = &report.snapshot {
         summary.push(format!("Read as of: {}.", escape(snapshot)));
     }
+    let breakers = recovery.map(|r| r.breakers.as_slice()).unwrap_or_default();
     let picture = picture::Picture::new(report);
     let all = report.findings.iter().fold(0_u64, |sum, g| sum.saturating_add(g.count));
     let page = Page {
@@ -136,6 +139,11 @@ pub fn render(report: &Report) -> Result<String> {
         class_words: class_words(report.verdict.class),
         sentence: escape(&report.verdict.sentence),
         summary,
+        breakers: breakers.iter().take(ITEMS).map(|b| (phrases::breaker(b), escape(&b.restore))).collect(),
+        more_breakers: match breakers.len().checked_sub(ITEMS) {
+            Some(more) if more > 0 => format!("and {} more in the JSON report", count(wide(more))),
+            _ => String::new(),
+        },
         loss_head: phrases::LOSS_HEAD,
         losses: touched.iter().map(|t| Loss { cells: phrases::loss_row(t), lines: phrases::loss_lines(report, t, ITEMS) }).collect(),
         after_losses: recovery
