@@ -178,3 +178,31 @@ fn a_leaf_without_header_and_pointers_is_read_by_its_cells() {
         assert_eq!(rows(&copy, "SELECT count(*), count(DISTINCT k) FROM kv"), ["40|40"], "{name}");
     }
 }
+
+#[test]
+fn a_lost_row_without_rowid_is_named_by_its_key() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = dir.path().join("in.db");
+    let con = Connection::open(&db).unwrap();
+    con.execute_batch(
+        "PRAGMA page_size=512; CREATE TABLE kv(ns TEXT, k TEXT, v TEXT, n INTEGER, PRIMARY KEY(ns, k)) WITHOUT ROWID; CREATE INDEX kv_n ON kv(n);
+         WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 60)
+         INSERT INTO kv SELECT 'ns' || (i % 3), printf('key %03d', i), printf('value %d of some length', i), i * 10 FROM c;
+         UPDATE kv SET v = 'changed' WHERE n = 30;",
+    )
+    .unwrap();
+    let all = rows(&con, "SELECT ns, k, n FROM kv ORDER BY n");
+    drop(con);
+    let mut bytes = std::fs::read(&db).unwrap();
+    let page = bytes.chunks_mut(512).find(|p| p[0] == 10 && memchr::memmem::find(p, b"value 34 of").is_some()).unwrap();
+    page.fill(0);
+    std::fs::write(&db, bytes).unwrap();
+    let case = Case::of_file(&db, &Options::default());
+    let live = rows(&case.copy(), "SELECT ns, k, n FROM kv ORDER BY n");
+    let gone: Vec<String> = all.iter().filter(|r| !live.contains(r)).cloned().collect();
+    assert!(!gone.is_empty());
+    assert_eq!(rows(&case.salvage(), "SELECT ns, k, n FROM kv WHERE rp_how = 'index-only' ORDER BY n"), gone);
+    let table = case.table("kv");
+    let named: u64 = table.lost.iter().filter(|g| g.witness.starts_with("index kv_n, which still gives n")).filter_map(|g| g.count).sum();
+    assert_eq!(named, u64::try_from(gone.len()).unwrap(), "{:?}", table.lost);
+}

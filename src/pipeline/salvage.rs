@@ -248,12 +248,12 @@ impl RecordMaker {
             Constant::Null,
             Constant::Null,
             Constant::Int(0),
-            Constant::Int(row.rowid),
+            row.rowid.map_or(Constant::Null, Constant::Int),
             Constant::Null,
         ];
         for c in &self.columns {
             values.push(match row.values.get(c) {
-                _ if mirror.plan.alias == Some(*c) => Constant::Int(row.rowid),
+                _ if mirror.plan.alias == Some(*c) => row.rowid.map_or(Constant::Null, Constant::Int),
                 Some(value) => value.clone(),
                 None => Constant::Null,
             });

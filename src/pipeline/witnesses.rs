@@ -13,7 +13,7 @@ use crate::ids::{PageNo, wide};
 use crate::pipeline::text_back::Texts;
 use crate::report::model::Gone;
 use crate::schema::IndexSource;
-use crate::survey::compare::{GoneEntry, NAMED};
+use crate::survey::compare::{GoneEntry, GoneKey, NAMED};
 use crate::survey::plan::{Constant, IndexPlan, TablePlan};
 use crate::survey::{Content, IndexFit, Survey, SurveyedTree, TableScan};
 use crate::tree::Slot;
@@ -25,7 +25,8 @@ const GROUPS: usize = 1000;
 /// What indexes hold of one row that no page has.
 #[derive(Debug, Clone)]
 pub(super) struct Partial {
-    pub(super) rowid: i64,
+    /// Its rowid; none in a WITHOUT ROWID table.
+    pub(super) rowid: Option<i64>,
     /// The entry that was read first.
     pub(super) page: PageNo,
     pub(super) cell: u16,
@@ -45,41 +46,74 @@ fn naming<'s>(survey: &'s Survey<'_>, t: &'s SurveyedTree) -> Vec<(&'s IndexPlan
     named.collect()
 }
 
-/// What the indexes of a table still hold of rows that are gone, by rowid.
+/// As [`naming`], for a table without rowids.
+fn naming_keys<'s>(survey: &'s Survey<'_>, plan: &'s TablePlan) -> Vec<(&'s IndexPlan, &'s [GoneKey])> {
+    let named = plan.indexes.iter().filter_map(|p| match survey.tree_of(p.object)?.content.as_ref()? {
+        Content::Index { fit: IndexFit::Differs { gone_keys, .. }, .. } if !gone_keys.is_empty() => Some((p, gone_keys.as_slice())),
+        _ => None,
+    });
+    named.collect()
+}
+
+/// What the indexes of a table still hold of rows that are gone, by rowid or by primary key.
 pub(super) fn partial_rows(survey: &Survey<'_>, t: &SurveyedTree) -> Vec<Partial> {
     let Some(Content::Table { plan, scan }) = &t.content else { return Vec::new() };
     if survey.catalog.get(t.object).is_none_or(|o| o.family.virtual_table().is_some()) {
         return Vec::new();
     }
     let aside: BTreeSet<i64> = scan.excluded.iter().filter_map(|e| e.rowid).collect();
-    let mut rows: BTreeMap<i64, Partial> = BTreeMap::new();
-    let mut payload = PayloadReader::new();
-    let mut fields = Fields::new();
+    let mut by_rowid: BTreeMap<i64, Partial> = BTreeMap::new();
+    let mut by_key: BTreeMap<u64, Partial> = BTreeMap::new();
+    let mut reader = EntryReader::new(survey, plan);
     for (index, gone) in naming(survey, t) {
         for g in gone.iter().filter(|g| !aside.contains(&g.rowid)) {
-            let Ok(cell) = survey.pages.cell(g.page, g.cell) else { continue };
-            let Ok(record) = payload.read(&survey.pages, &cell) else { continue };
-            if fields.read(record, cell.payload_len).is_err() {
-                continue;
-            }
-            let row = rows.entry(g.rowid).or_insert_with(|| Partial {
-                rowid: g.rowid,
-                page: g.page,
-                cell: g.cell,
-                values: BTreeMap::new(),
-                indexes: Vec::new(),
-            });
-            row.indexes.push(index.name.clone());
-            for (part, value) in index.columns.iter().zip(fields.values(record)) {
-                if let IndexSource::Column(c) = part.source
-                    && plan.columns.get(c).is_some_and(|c| c.position.is_some())
-                {
-                    row.values.entry(c).or_insert_with(|| Constant::from(value));
-                }
+            let row = by_rowid.entry(g.rowid).or_insert_with(|| Partial::new(Some(g.rowid), g.page, g.cell));
+            reader.add(row, index, g.page, g.cell);
+        }
+    }
+    for (index, gone) in naming_keys(survey, plan) {
+        for g in gone {
+            let row = by_key.entry(g.row).or_insert_with(|| Partial::new(None, g.page, g.cell));
+            reader.add(row, index, g.page, g.cell);
+        }
+    }
+    by_rowid.into_values().chain(by_key.into_values()).filter(|row| !row.indexes.is_empty()).collect()
+}
+
+impl Partial {
+    fn new(rowid: Option<i64>, page: PageNo, cell: u16) -> Partial {
+        Partial { rowid, page, cell, values: BTreeMap::new(), indexes: Vec::new() }
+    }
+}
+
+/// Reads the values that index entries have of a row.
+struct EntryReader<'s, 'a> {
+    survey: &'s Survey<'a>,
+    plan: &'s TablePlan,
+    payload: PayloadReader,
+    fields: Fields,
+}
+
+impl<'s, 'a> EntryReader<'s, 'a> {
+    fn new(survey: &'s Survey<'a>, plan: &'s TablePlan) -> EntryReader<'s, 'a> {
+        EntryReader { survey, plan, payload: PayloadReader::new(), fields: Fields::new() }
+    }
+
+    fn add(&mut self, row: &mut Partial, index: &IndexPlan, page: PageNo, cell: u16) {
+        let Ok(cell) = self.survey.pages.cell(page, cell) else { return };
+        let Ok(record) = self.payload.read(&self.survey.pages, &cell) else { return };
+        if self.fields.read(record, cell.payload_len).is_err() {
+            return;
+        }
+        row.indexes.push(index.name.clone());
+        for (part, value) in index.columns.iter().zip(self.fields.values(record)) {
+            if let IndexSource::Column(c) = part.source
+                && self.plan.columns.get(c).is_some_and(|c| c.position.is_some())
+            {
+                row.values.entry(c).or_insert_with(|| Constant::from(value));
             }
         }
     }
-    rows.into_values().collect()
 }
 
 /// A leaf or a hole that damage covers: the rowids that it may have held, and its page.
@@ -125,10 +159,17 @@ pub(super) fn gone(survey: &Survey<'_>, t: &SurveyedTree, scan: &TableScan, writ
             if by.is_some() { lost.push(gone) } else { unaccounted.push(gone) }
         }
     };
-    add(&rowids, &witness_words(plan, &named));
+    add(&rowids, &words_of(plan, named.iter().map(|(index, _)| *index)));
+    let keyed = naming_keys(survey, plan);
+    let keys: BTreeSet<u64> = keyed.iter().flat_map(|(_, gone)| gone.iter().map(|g| g.row)).collect();
     if let Some(texts) = texts {
         let listed: BTreeSet<i64> = texts.lost.iter().copied().filter(|r| !aside.contains(r) && !rowids.contains(r)).collect();
         add(&listed, &format!("search index {}, which lists them", texts.indexes.join(", ")));
+    }
+    if !keys.is_empty() {
+        let witness = words_of(plan, keyed.iter().map(|(index, _)| *index));
+        let gone = Gone { rowids: Vec::new(), count: Some(wide(keys.len())), witness, page: None };
+        if covered.is_empty() { unaccounted.push(gone) } else { lost.push(gone) }
     }
     if !names_all(survey, plan)
         && let Some((from, upto)) = above_the_last(survey, t, scan)
@@ -215,8 +256,7 @@ fn names_all(survey: &Survey<'_>, plan: &TablePlan) -> bool {
                 let whole = scan.broken == 0 && scan.damaged.is_empty() && t.tree.holes() == 0 && p.condition.is_none();
                 let known = match fit {
                     IndexFit::Equal => true,
-                    // Entries of tables without rowids are not named one by one.
-                    IndexFit::Differs { gone, surplus, .. } => gone.len() < NAMED && (plan.key.is_none() || *surplus == 0),
+                    IndexFit::Differs { gone, gone_keys, .. } => gone.len() < NAMED && gone_keys.len() < NAMED,
                     IndexFit::Unknown => false,
                 };
                 whole && known
@@ -227,7 +267,7 @@ fn names_all(survey: &Survey<'_>, plan: &TablePlan) -> bool {
 }
 
 /// The indexes that name rows, with the columns that they still give.
-fn witness_words(plan: &TablePlan, named: &[(&IndexPlan, &[GoneEntry])]) -> String {
+fn words_of<'p>(plan: &TablePlan, named: impl Iterator<Item = &'p IndexPlan>) -> String {
     let one = |index: &IndexPlan| {
         let columns: Vec<&str> = index
             .columns
@@ -243,7 +283,7 @@ fn witness_words(plan: &TablePlan, named: &[(&IndexPlan, &[GoneEntry])]) -> Stri
             None => format!("index {}", index.name),
         }
     };
-    named.iter().map(|(index, _)| one(index)).collect::<Vec<_>>().join("; ")
+    named.map(one).collect::<Vec<_>>().join("; ")
 }
 
 /// Leaves that were read without header and pointers.

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::finding::{Code, Defect, Findings, Site};
 use crate::format::{Encoding, Fields, Value};
 use crate::ids::{ObjectId, PageNo, wide};
-use crate::schema::IndexSource;
+use crate::schema::{IndexPart, IndexSource};
 use crate::survey::entry::EntryHash;
 use crate::survey::judge::Judge;
 use crate::survey::plan::{IndexPlan, Row, TablePlan};
@@ -37,6 +37,8 @@ pub enum IndexFit {
         absent: Vec<Absent>,
         /// Entries whose rowid no row has, by rowid.
         gone: Vec<GoneEntry>,
+        /// The same in a table without rowids: entries whose primary key no row has.
+        gone_keys: Vec<GoneKey>,
     },
 }
 
@@ -62,6 +64,17 @@ pub struct GoneEntry {
     pub rowid: i64,
     /// The fingerprint of its other values.
     pub key: u64,
+    /// The page of the entry.
+    pub page: PageNo,
+    /// The cell of the entry.
+    pub cell: u16,
+}
+
+/// An entry whose primary key no row of its WITHOUT ROWID table has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GoneKey {
+    /// The fingerprint of the primary key.
+    pub row: u64,
     /// The page of the entry.
     pub page: PageNo,
     /// The cell of the entry.
@@ -207,6 +220,8 @@ struct Seen<'r> {
     page: PageNo,
     cell: u16,
     rowid: Option<i64>,
+    /// The fingerprint of the primary key, in a table without rowids.
+    row: Option<u64>,
     words: &'r dyn Fn() -> String,
 }
 
@@ -215,6 +230,7 @@ impl Sides<'_, '_> {
         let parts = entries.div_ceil(HASHES_AT_ONCE).max(1);
         let (mut missing, mut surplus) = (0_u64, 0_u64);
         let mut named: BTreeSet<GoneEntry> = BTreeSet::new();
+        let mut keys: BTreeSet<GoneKey> = BTreeSet::new();
         let mut unknown: Vec<Absent> = Vec::new();
         let by_rowid = matches!(self.plan.columns.last().map(|c| &c.source), Some(IndexSource::Rowid));
         for part in 0..parts {
@@ -258,6 +274,9 @@ impl Sides<'_, '_> {
                         if let Some(rowid) = s.rowid.filter(|_| by_rowid && named.len() < NAMED) {
                             named.insert(GoneEntry { rowid, key: s.key, page: s.page, cell: s.cell });
                         }
+                        if let Some(row) = s.row.filter(|_| keys.len() < NAMED) {
+                            keys.insert(GoneKey { row, page: s.page, cell: s.cell });
+                        }
                     }
                 })?;
             }
@@ -270,7 +289,16 @@ impl Sides<'_, '_> {
             })?;
             named.retain(|g| !there.contains(&g.rowid));
         }
-        Ok(IndexFit::Differs { missing, surplus, absent: unknown, gone: named.into_iter().collect() })
+        if !keys.is_empty() {
+            let mut there: BTreeSet<u64> = BTreeSet::new();
+            let rows: BTreeSet<u64> = keys.iter().map(|g| g.row).collect();
+            self.each_row(ctx, &mut |s| {
+                there.extend(s.row.filter(|r| rows.contains(r)));
+            })?;
+            keys.retain(|g| !there.contains(&g.row));
+        }
+        let (gone, gone_keys) = (named.into_iter().collect(), keys.into_iter().collect());
+        Ok(IndexFit::Differs { missing, surplus, absent: unknown, gone, gone_keys })
     }
 
     fn each_row(&self, ctx: &Ctx, f: &mut dyn FnMut(Seen<'_>)) -> Result<()> {
@@ -288,7 +316,9 @@ impl Sides<'_, '_> {
                     Some(rowid) => format!("rowid {rowid}"),
                     None => words(fields.values(payload).take(self.table_plan.key.as_ref().map_or(1, |k| k.columns.len())), self.encoding),
                 };
-                f(Seen { hash: hash.get(), key: key.get(), page: at.page, cell: at.no, rowid: at.cell.rowid, words: &words });
+                let parts = self.table_plan.key.as_ref().map(|k| k.columns.len());
+                let row = parts.map(|n| fields.values(payload).take(n).fold(EntryHash::default(), EntryHash::add).get());
+                f(Seen { hash: hash.get(), key: key.get(), page: at.page, cell: at.no, rowid: at.cell.rowid, row, words: &words });
             }
             Ok(())
         })?;
@@ -298,6 +328,7 @@ impl Sides<'_, '_> {
     fn each_entry(&self, ctx: &Ctx, f: &mut dyn FnMut(Seen<'_>)) -> Result<()> {
         let mut reader = PayloadReader::new();
         let mut fields = Fields::new();
+        let parts = self.key_parts();
         visit(self.pages, self.index_slots, Site::default(), false, &mut Findings::new(0), ctx, |_, at| {
             let Ok(payload) = reader.read(self.pages, &at.cell) else { return Ok(()) };
             if fields.read(payload, at.cell.payload_len).is_err() || fields.len() != self.plan.columns.len() {
@@ -306,11 +337,24 @@ impl Sides<'_, '_> {
             let (key, hash) = fields.values(payload).fold((EntryHash::default(), EntryHash::default()), |(_, h), v| (h, h.add(v)));
             let rowid = fields.values(payload).last().and_then(Value::as_int);
             let words = || words(fields.values(payload), self.encoding);
-            f(Seen { hash: hash.get(), key: key.get(), page: at.page, cell: at.no, rowid, words: &words });
+            let value = |at: &usize| fields.value(payload, *at).unwrap_or(Value::Null);
+            let row = parts.as_ref().map(|p| p.iter().map(value).fold(EntryHash::default(), EntryHash::add).get());
+            f(Seen { hash: hash.get(), key: key.get(), page: at.page, cell: at.no, rowid, row, words: &words });
             Ok(())
         })?;
         Ok(())
     }
+
+    /// Where the primary key of a table without rowids stands in the entries; `None` for other tables.
+    fn key_parts(&self) -> Option<Vec<usize>> {
+        let key = self.table_plan.key.as_ref()?;
+        let place = |part: &IndexPart| self.plan.columns.iter().position(|c| same_column(&c.source, &part.source));
+        key.columns.iter().map(place).collect()
+    }
+}
+
+fn same_column(a: &IndexSource, b: &IndexSource) -> bool {
+    matches!((a, b), (IndexSource::Column(a), IndexSource::Column(b)) if a == b)
 }
 
 /// What stands in `a` more often than in `b`; both sorted.
