@@ -173,13 +173,13 @@ fn a_second_recovery_says_what_it_moved_and_how_to_run_again() {
     // Lines are broken at the blanks of names, too.
     let text = String::from_utf8(out.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
     let moved = report["recovery"]["moved_aside"].as_array().unwrap();
-    assert_eq!(moved.len(), 6, "copy, its WAL, two reports, two outputs that this run does not have: {moved:?}");
+    assert_eq!(moved.len(), 6, "copy, its WAL, two reports, the salvage database, a script that this run does not have: {moved:?}");
     for pair in moved {
         let (from, to) = (pair[0].as_str().unwrap(), pair[1].as_str().unwrap());
         assert!(std::fs::exists(to).unwrap(), "{to}");
         let file = |path: &str| path.rsplit('/').next().unwrap().to_owned();
         assert!(html.contains(&file(to).replace('\'', "&#39;")) && text.contains(&file(to)), "{to}");
-        let replaced = ["it's out", "it's out.report.json", "it's out.report.html"].contains(&file(from).as_str());
+        let replaced = ["it's out", "it's out.salvage.db", "it's out.report.json", "it's out.report.html"].contains(&file(from).as_str());
         assert_eq!(std::fs::exists(from).unwrap(), replaced, "{from}");
     }
     // The command in the report does the same again, in a real shell.
