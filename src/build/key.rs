@@ -7,6 +7,7 @@
 use crate::format::{Encoding, Value};
 use crate::ids::wide;
 use crate::schema::Collation;
+use crate::schema::expr::trim_spaces;
 
 const NULL: u8 = 0x10;
 const NUMBER: u8 = 0x20;
@@ -114,9 +115,7 @@ fn put_text(out: &mut Vec<u8>, stored: &[u8], order: TextOrder, encoding: Encodi
         // Byte order of the stored text, whatever the encoding.
         TextOrder::Binary => put_bytes(out, stored),
         TextOrder::RTrim => {
-            let text = encoding.to_utf8_as_sqlite(stored);
-            let end = text.iter().rposition(|&b| b != b' ').map_or(0, |last| last + 1);
-            put_bytes(out, text.get(..end).unwrap_or_default());
+            put_bytes(out, trim_spaces(&encoding.to_utf8_as_sqlite(stored)));
         }
         TextOrder::NoCase => {
             // NOCASE compares up to the first NUL byte and then by length.

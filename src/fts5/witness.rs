@@ -75,11 +75,11 @@ impl TextBack {
         self.form != Form::Words && self.total == Some(self.known)
     }
 
-    /// Whether this is the better of two texts of one value: characters before words, then more of it.
+    /// How good it is among texts of one value, the best highest: whole characters, then whatever is whole, characters before
+    /// words, more before less.
     #[must_use]
-    pub fn is_better_than(&self, other: &TextBack) -> bool {
-        let key = |t: &TextBack| (t.form == Form::Characters && t.is_complete(), t.is_complete(), t.form, t.known);
-        key(self) > key(other)
+    pub fn rank(&self) -> (bool, bool, Form, u64) {
+        (self.form == Form::Characters && self.is_complete(), self.is_complete(), self.form, self.known)
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::pipeline::copy::objects::is_fts3_content;
 use crate::pipeline::copy::{Copied, Disposition};
 use crate::schema::families::option;
-use crate::schema::{Object, ObjectKind};
+use crate::schema::{Object, ObjectKind, quoted};
 use crate::survey::Survey;
 
 /// The statements that bring back what could not be written natively; `None` when there are none.
@@ -33,10 +33,7 @@ pub(super) fn script(survey: &Survey<'_>, copied: &Copied) -> Option<String> {
 /// The statement that fills a full-text index whose content is elsewhere; empty for others.
 fn rebuild(object: &Object) -> String {
     let Some(def) = object.virtual_def().filter(|d| d.module.same(b"fts5") || d.module.same(b"fts4")) else { return String::new() };
-    let external = def.args.iter().any(|a| {
-        let text: Vec<u8> = a.iter().filter(|b| !b.is_ascii_whitespace()).map(u8::to_ascii_lowercase).collect();
-        text.starts_with(b"content=") && text != b"content=''" && text != b"content=\"\""
-    });
+    let external = option(def, "content").is_some_and(|source| !source.is_empty());
     let name = quoted(&object.name.text());
     if external { format!("INSERT INTO {name}({name}) VALUES('rebuild');\n") } else { String::new() }
 }
@@ -74,8 +71,4 @@ fn fill_from_content(survey: &Survey<'_>, copied: &Copied, object: &Object, crea
         into.join(", "),
         from.join(", ")
     ))
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }

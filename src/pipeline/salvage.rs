@@ -4,6 +4,7 @@
 //! the row comes from. The table `rootpage_findings` holds the findings that were kept in full.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Seek, Write};
 
 use crate::build::file::OutputFile;
 use crate::build::{DatabaseWriter, Settings, TableTree};
@@ -19,6 +20,7 @@ use crate::pipeline::text_back::Texts;
 use crate::pipeline::{breakers, witnesses};
 use crate::recover::provenance::{How, Trust};
 use crate::report::collect;
+use crate::schema::quoted;
 use crate::survey::plan::{Constant, Row, TablePlan};
 use crate::survey::{Content, Excluded, Survey};
 use crate::tree::Slot;
@@ -73,42 +75,25 @@ pub(super) fn write(
     let mut settings = Settings::new(size);
     settings.encoding = survey.encoding;
     let mut db = DatabaseWriter::new(file.file(), file.temp_path(), settings)?;
-    let roots = db.reserve_roots(mirrors.len().saturating_add(nameless.len()).saturating_add(texts.len()).saturating_add(1))?;
+    let tables = mirrors.len().saturating_add(nameless.len()).saturating_add(texts.len()).saturating_add(1);
+    let mut roots = db.reserve_roots(tables)?.into_iter();
     let mut schema: Vec<(String, RootPage, String)> = Vec::new();
-    for (mirror, root) in mirrors.iter().zip(&roots) {
-        let mut tree = TableTree::new(&db, *root);
-        let mut next = 0_i64;
-        mirror.each(survey, ctx, |record| {
-            next = next.saturating_add(1);
-            tree.push(&mut db, next, &[record])
-        })?;
-        tree.finish(&mut db)?;
-        schema.push((mirror.name.clone(), *root, mirror.sql()));
+    for (mirror, root) in mirrors.iter().zip(roots.by_ref()) {
+        put(&mut db, root, |f| mirror.each(survey, ctx, f))?;
+        schema.push((mirror.name.clone(), root, mirror.sql()));
     }
-    for (found, root) in nameless.iter().zip(roots.iter().skip(mirrors.len())) {
-        let mut tree = TableTree::new(&db, *root);
-        let mut next = 0_i64;
-        found.records(survey, ctx, |record| {
-            next = next.saturating_add(1);
-            tree.push(&mut db, next, &[record])
-        })?;
-        tree.finish(&mut db)?;
-        schema.push((found.name.clone(), *root, found.sql()));
+    for (found, root) in nameless.iter().zip(roots.by_ref()) {
+        put(&mut db, root, |f| found.records(survey, ctx, f))?;
+        schema.push((found.name.clone(), root, found.sql()));
     }
-    for (text, root) in texts.iter_mut().zip(roots.iter().skip(mirrors.len().saturating_add(nameless.len()))) {
-        let mut tree = TableTree::new(&db, *root);
-        let mut next = 0_i64;
-        text.records(|record| {
-            next = next.saturating_add(1);
-            tree.push(&mut db, next, &[record])
-        })?;
-        tree.finish(&mut db)?;
-        schema.push((text.name.clone(), *root, text.sql()));
+    for (text, root) in texts.iter_mut().zip(roots.by_ref()) {
+        put(&mut db, root, |f| text.records(f))?;
+        schema.push((text.name.clone(), root, text.sql()));
     }
-    if let Some(root) = roots.last() {
-        write_findings(survey, *root, &mut db)?;
+    if let Some(root) = roots.next() {
+        write_findings(survey, root, &mut db)?;
         let sql = "CREATE TABLE rootpage_findings(code, name, object, page, cell, origin, sentence)".to_owned();
-        schema.push(("rootpage_findings".to_owned(), *root, sql));
+        schema.push(("rootpage_findings".to_owned(), root, sql));
     }
     let mut tree = TableTree::new(&db, RootPage(PageNo::ONE));
     for (i, (name, root, sql)) in schema.iter().enumerate() {
@@ -122,6 +107,22 @@ pub(super) fn write(
     tree.finish(&mut db)?;
     db.finish()?;
     Ok(true)
+}
+
+/// Writes a table from the records that `each` gives, numbered from 1.
+fn put<W: Write + Seek>(
+    db: &mut DatabaseWriter<W>,
+    root: RootPage,
+    each: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>,
+) -> Result<()> {
+    let mut tree = TableTree::new(db, root);
+    let mut next = 0_i64;
+    each(&mut |record| {
+        next = next.saturating_add(1);
+        tree.push(db, next, &[record])
+    })?;
+    tree.finish(db)?;
+    Ok(())
 }
 
 fn mirrors<'s>(survey: &'s Survey<'_>, copied: &Copied) -> Vec<Mirror<'s>> {
@@ -322,10 +323,6 @@ fn literals(values: &[Value<'_>], encoding: Encoding) -> String {
         crate::report::export::sql_literal(&mut out, *v, encoding);
     }
     out
-}
-
-pub(super) fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 fn write_findings<W: std::io::Write + std::io::Seek>(survey: &Survey<'_>, root: RootPage, db: &mut DatabaseWriter<W>) -> Result<()> {

@@ -18,7 +18,7 @@ use crate::ids::ObjectId;
 use crate::pipeline::copy::sort_memory;
 use crate::pipeline::search_index::{DataBlocks, SearchIndex, Source, each, is_whole, table_of};
 use crate::recover::provenance::{How, Trust};
-use crate::schema::FtsPart;
+use crate::schema::{FtsPart, quoted};
 use crate::survey::Survey;
 use crate::survey::plan::Constant;
 
@@ -178,19 +178,16 @@ fn push(survey: &Survey<'_>, found: &mut Sorter, index: &SearchIndex, column: &s
     encode_record(&mut record, values.iter().map(Constant::value));
     // Rowids in order, then columns, then the better text first.
     let signed = u64::from_ne_bytes(text.rowid.to_ne_bytes()) ^ (1 << 63);
-    let rank = (u64::from(!(text.form == Form::Characters && text.is_complete())), u64::from(!text.is_complete()));
-    let less = match text.form {
+    let (whole_characters, whole, form, known) = text.rank();
+    let worse = match form {
         Form::Characters => 0_u8,
         Form::Sequence => 1,
         Form::Words => 2,
     };
     let mut key = signed.to_be_bytes().to_vec();
     key.extend_from_slice(column.to_lowercase().as_bytes());
-    key.push(0);
-    key.extend_from_slice(&rank.0.to_be_bytes());
-    key.extend_from_slice(&rank.1.to_be_bytes());
-    key.push(less);
-    key.extend_from_slice(&(u64::MAX ^ text.known).to_be_bytes());
+    key.extend_from_slice(&[0, u8::from(!whole_characters), u8::from(!whole), worse]);
+    key.extend_from_slice(&(u64::MAX ^ known).to_be_bytes());
     // What the report counts stands in front of the record.
     let mut payload = vec![u8::from(text.is_complete())];
     payload.extend_from_slice(&text.known.to_be_bytes());
@@ -216,7 +213,8 @@ fn certainty(text: &TextBack) -> String {
     out
 }
 
-const KEY_END: usize = 8 + 8 + 1 + 8;
+/// Bytes of a sort key behind row and column: the rank.
+const KEY_END: usize = 1 + 1 + 1 + 8;
 
 /// Keeps the best text of each row and column.
 fn choose(survey: &Survey<'_>, table: ObjectId, all: Gathered, folder: &Path, ctx: &Ctx) -> Result<Texts> {
@@ -250,8 +248,8 @@ impl Texts {
     /// The declaration of its salvage table.
     pub(super) fn sql(&self) -> String {
         format!(
-            "CREATE TABLE \"{}\"(rp_reason, rp_how, rp_trust, rp_source, rp_rowid, column_name, text, form, complete, known, total, certainty)",
-            self.name.replace('"', "\"\"")
+            "CREATE TABLE {}(rp_reason, rp_how, rp_trust, rp_source, rp_rowid, column_name, text, form, complete, known, total, certainty)",
+            quoted(&self.name)
         )
     }
 

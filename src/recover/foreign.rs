@@ -15,7 +15,7 @@ use crate::format::{Cell, Encoding, Fields, Value};
 use crate::ids::{ObjectId, PageNo, wide};
 use crate::recover::Selection;
 use crate::schema::ddl::{ForeignKey, TableDef};
-use crate::schema::expr::{Datum, apply_affinity};
+use crate::schema::expr::{Datum, apply_affinity, trim_spaces};
 use crate::schema::{Affinity, Collation, ObjectKind};
 use crate::survey::entry::EntryHash;
 use crate::survey::plan::{Row, TablePlan};
@@ -271,7 +271,7 @@ impl Sameness {
             Datum::Text(t) => {
                 let folded = match self.collation {
                     Collation::NoCase => t.to_ascii_lowercase(),
-                    Collation::RTrim => without_spaces(&t),
+                    Collation::RTrim => trim_spaces(&t).to_vec(),
                     _ => t.to_vec(),
                 };
                 hash.add(Value::Text(&encoding.from_utf8(&folded)))
@@ -279,9 +279,4 @@ impl Sameness {
             _ => hash.add(value),
         }
     }
-}
-
-fn without_spaces(text: &[u8]) -> Vec<u8> {
-    let end = text.iter().rposition(|b| *b != b' ').map_or(0, |i| i.saturating_add(1));
-    text.get(..end).unwrap_or_default().to_vec()
 }

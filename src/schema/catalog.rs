@@ -2,7 +2,7 @@
 //!
 //! No row is refused: what is wrong with one is a finding on that object, and every other object goes on.
 
-mod autoindex;
+pub(super) mod autoindex;
 
 use std::collections::BTreeMap;
 

@@ -238,6 +238,21 @@ pub fn option(def: &VirtualDef, name: &str) -> Option<Vec<u8>> {
     })
 }
 
+/// The CREATE text that FTS5 gives a shadow table of this name. `values` counts the columns of `%_content` behind the id;
+/// `origin` is for the `%_docsize` of a contentless table that takes deletes.
+#[must_use]
+pub fn fts5_sql(table: &str, part: FtsPart, values: usize, origin: bool) -> String {
+    let body = match part {
+        FtsPart::Data => "(id INTEGER PRIMARY KEY, block BLOB)".to_owned(),
+        FtsPart::Idx => "(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID".to_owned(),
+        FtsPart::Content => format!("(id INTEGER PRIMARY KEY{})", (0..values).map(|i| format!(", c{i}")).collect::<String>()),
+        FtsPart::Docsize if origin => "(id INTEGER PRIMARY KEY, sz BLOB, origin INTEGER)".to_owned(),
+        FtsPart::Docsize => "(id INTEGER PRIMARY KEY, sz BLOB)".to_owned(),
+        _ => "(k PRIMARY KEY, v) WITHOUT ROWID".to_owned(),
+    };
+    format!("CREATE TABLE '{}'{body}", table.replace('\'', "''"))
+}
+
 fn fts5_needs(def: &VirtualDef, part: FtsPart) -> bool {
     match part {
         FtsPart::Content => match option(def, "content") {

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use super::expr::trim_spaces;
 use super::{Collation, KeyPart};
 use crate::format::value::integral;
 use crate::format::{Encoding, Value};
@@ -75,17 +76,10 @@ fn compare_text(a: &[u8], b: &[u8], collation: &Collation, encoding: Encoding) -
         }
         Collation::RTrim => {
             let (a, b) = (encoding.to_utf8_as_sqlite(a), encoding.to_utf8_as_sqlite(b));
-            Some(trimmed(&a).cmp(trimmed(&b)))
+            Some(trim_spaces(&a).cmp(trim_spaces(&b)))
         }
         Collation::Other(_) => None,
     }
-}
-
-fn trimmed(mut t: &[u8]) -> &[u8] {
-    while let Some((b' ', rest)) = t.split_last() {
-        t = rest;
-    }
-    t
 }
 
 #[cfg(test)]

@@ -16,6 +16,6 @@ pub mod view;
 pub use catalog::{Catalog, CatalogOptions, Object, ObjectKind, RowSource, SchemaRow};
 pub use families::{Family, FtsModule, FtsPart};
 pub use layout::{IndexLayout, IndexPart, IndexSource, KeyPart, TableLayout};
-pub use name::{Affinity, Collation, Name, StrictType};
+pub use name::{Affinity, Collation, Name, StrictType, quoted};
 pub use row::StoredRow;
 pub use view::{Inner, ViewPlan};

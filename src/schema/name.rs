@@ -156,6 +156,28 @@ pub enum Collation {
     Other(Name),
 }
 
+/// A name in double quotes, as SQL wants it.
+#[must_use]
+pub fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+impl Name {
+    /// The name in double quotes, byte for byte up to its first NUL, where SQLite ends a text.
+    #[must_use]
+    pub fn quoted(&self) -> Vec<u8> {
+        let mut out = vec![b'"'];
+        for &b in self.as_bytes().iter().take_while(|&&b| b != 0) {
+            out.push(b);
+            if b == b'"' {
+                out.push(b);
+            }
+        }
+        out.push(b'"');
+        out
+    }
+}
+
 impl Collation {
     /// The collation of this name.
     #[must_use]

@@ -1,9 +1,10 @@
 //! SQL text of an application as the rows that `sqlite_schema` would have: for databases whose own schema is lost.
 
-use super::catalog::SchemaRow;
+use super::catalog::{SchemaRow, autoindex};
 use super::ddl::pieces::Pieces;
 use super::ddl::token::{Token, tokens};
 use super::ddl::{Definition, TableDef, VirtualDef, parse};
+use super::families::{FtsPart, fts5_sql, option};
 use super::name::Name;
 
 /// Statements of one script: more than any application has.
@@ -130,7 +131,7 @@ impl Rows {
             if key.primary && t.without_rowid {
                 continue;
             }
-            let name = [b"sqlite_autoindex_", t.name.as_bytes(), b"_", key.number.to_string().as_bytes()].concat();
+            let name = autoindex::name_of(t.name.as_bytes(), key.number);
             self.push(b"index", &Name::new(&name), &t.name, None);
         }
         if t.autoincrement && !self.has(b"sqlite_sequence") {
@@ -144,37 +145,22 @@ impl Rows {
         if !v.module.same(b"fts5") {
             return;
         }
-        let option = |key: &str| {
-            v.args.iter().find_map(|a| {
-                let text = String::from_utf8_lossy(a).into_owned();
-                let (k, value) = text.split_once('=')?;
-                k.trim().eq_ignore_ascii_case(key).then(|| value.trim().trim_matches(|c| c == '\'' || c == '"').to_owned())
-            })
-        };
         let columns = v.args.iter().filter(|a| !a.contains(&b'=')).count();
         let name = v.name.text();
-        let mut add = |part: &str, body: &str| {
-            let full = format!("{name}_{part}");
+        let wanted = [
+            ("data", FtsPart::Data, true),
+            ("idx", FtsPart::Idx, true),
+            ("content", FtsPart::Content, option(v, "content").is_none()),
+            ("docsize", FtsPart::Docsize, option(v, "columnsize").is_none_or(|n| n != b"0")),
+            ("config", FtsPart::Config, true),
+        ];
+        for (suffix, part, _) in wanted.into_iter().filter(|w| w.2) {
+            let full = format!("{name}_{suffix}");
             if !self.has(full.as_bytes()) {
                 let full_name = Name::new(full.as_bytes());
-                self.push(
-                    b"table",
-                    &full_name,
-                    &full_name,
-                    Some(format!("CREATE TABLE '{}'{body}", full.replace('\'', "''")).into_bytes()),
-                );
+                self.push(b"table", &full_name, &full_name, Some(fts5_sql(&full, part, columns, false).into_bytes()));
             }
-        };
-        add("data", "(id INTEGER PRIMARY KEY, block BLOB)");
-        add("idx", "(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID");
-        if option("content").is_none() {
-            let list: String = (0..columns).map(|i| format!(", c{i}")).collect();
-            add("content", &format!("(id INTEGER PRIMARY KEY{list})"));
         }
-        if option("columnsize").is_none_or(|v| v != "0") {
-            add("docsize", "(id INTEGER PRIMARY KEY, sz BLOB)");
-        }
-        add("config", "(k PRIMARY KEY, v) WITHOUT ROWID");
     }
 }
 

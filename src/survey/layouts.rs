@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::finding::{Code, Defect, Findings, Site};
 use crate::format::{Encoding, Fields, Value};
 use crate::ids::{ObjectId, PageNo};
-use crate::schema::ddl::pieces::{Pieces, quoted};
+use crate::schema::ddl::pieces::Pieces;
 use crate::schema::{Affinity, Catalog, Name, Object, RowSource, SchemaRow};
 use crate::survey::plan::{ClassRule, TablePlan};
 use crate::survey::{Survey, orphan_trees};
@@ -91,12 +91,16 @@ impl Position {
 }
 
 /// The positions of the records of a tree, over a sample of its leaves.
-struct Profile {
+pub(super) struct Profile {
     positions: Vec<Position>,
 }
 
 impl Profile {
-    fn of(survey: &Survey<'_>, tree: &Tree, ctx: &Ctx) -> Result<Profile> {
+    /// Reads the sample.
+    ///
+    /// # Errors
+    /// Cancellation only.
+    pub(super) fn of(survey: &Survey<'_>, tree: &Tree, ctx: &Ctx) -> Result<Profile> {
         let leaves: Vec<PageNo> = tree.leaves().collect();
         let step = leaves.len().div_ceil(LEAVES).max(1);
         let mut profile = Profile { positions: Vec::new() };
@@ -121,8 +125,8 @@ impl Profile {
         Ok(profile)
     }
 
-    /// Whether the records have the columns of a table in its own order.
-    fn is_natural(&self, plan: &TablePlan) -> bool {
+    /// Whether the records have the columns of a table in its own order, by what the columns mean and not by what they may hold.
+    pub(super) fn is_natural(&self, plan: &TablePlan) -> bool {
         self.positions.len() <= plan.stored.len()
             && self.positions.iter().zip(&plan.stored).all(|(p, column)| p.suits(plan, *column))
             && plan.stored.iter().skip(self.positions.len()).all(|c| optional(plan, *c))
@@ -132,11 +136,6 @@ impl Profile {
 /// Whether records may end before a column: ADD COLUMN takes no other.
 fn optional(plan: &TablePlan, column: usize) -> bool {
     plan.columns.get(column).is_some_and(|c| !c.not_null || !c.default.value().is_null()) && plan.alias != Some(column)
-}
-
-/// Whether a table from elsewhere fits a tree in its own order, by what its columns mean and not by what they may hold.
-pub(super) fn is_natural(survey: &Survey<'_>, plan: &TablePlan, tree: &Tree, ctx: &Ctx) -> Result<bool> {
-    Ok(Profile::of(survey, tree, ctx)?.is_natural(plan))
 }
 
 /// Tables from elsewhere that have no tree, with another CREATE text under which one fits: the rows of the schema with these
@@ -338,7 +337,7 @@ fn declare(sql: &[u8], plan: &TablePlan, order: &[BTreeSet<usize>]) -> Option<(V
     for column in &unsure {
         let name = declared.get(*column)?;
         places.push(pieces.names().count());
-        pieces.add(name.clone(), quoted(name));
+        pieces.add(name.clone(), name.quoted());
     }
     pieces.reorder(&places);
     Some((pieces.text(), format!("in the order {}", words.join(", "))))

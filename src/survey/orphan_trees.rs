@@ -11,8 +11,9 @@ use crate::error::Result;
 use crate::finding::{Findings, Site};
 use crate::ids::{ObjectId, PageNo};
 use crate::schema::RowSource;
+use crate::survey::Survey;
 use crate::survey::adopt::{Reader, reader, shape_of_page};
-use crate::survey::{Survey, layouts};
+use crate::survey::layouts::Profile;
 use crate::tree::claims::{Claims, Owner, Role};
 use crate::tree::walk::{Slot, Tree, TreeKind, Walker};
 
@@ -90,13 +91,18 @@ pub(super) fn assign(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
         if tree.leaves().chain(tree.interiors.iter().map(|(no, _)| *no)).any(|no| survey.claims.ruling(no).is_some()) {
             continue;
         }
+        let mut profile: Option<Profile> = None;
         for (place, reader) in &readers {
             let same_kind = survey.trees.get(*place).is_some_and(|t| t.tree.kind == tree.kind);
             // A declaration from elsewhere has to fit by what its columns mean: its order may be another one.
-            if let (true, Reader::Table(plan), true) = (same_kind, reader, from_elsewhere(survey, *place))
-                && !layouts::is_natural(survey, plan, tree, ctx)?
-            {
-                continue;
+            if let (true, Reader::Table(plan), true) = (same_kind, reader, from_elsewhere(survey, *place)) {
+                let profile = match &mut profile {
+                    Some(profile) => profile,
+                    none => none.insert(Profile::of(survey, tree, ctx)?),
+                };
+                if !profile.is_natural(plan) {
+                    continue;
+                }
             }
             if let Some(score) = same_kind.then(|| score(survey, reader, tree)).flatten() {
                 let named = hint(survey, *place) == Some(tree.root);

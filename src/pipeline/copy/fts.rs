@@ -13,6 +13,7 @@ use crate::fts5::config::VERSION;
 use crate::fts5::rebuild::{Built, Options, Rebuilder, repack};
 use crate::ids::{ObjectId, RootPage};
 use crate::pipeline::search_index::{DataBlocks, SearchIndex, each, has_shape, suffix, table_of};
+use crate::schema::families::fts5_sql;
 use crate::schema::{Collation, FtsPart};
 use crate::survey::Survey;
 use crate::survey::entry::EntrySum;
@@ -48,15 +49,7 @@ pub(crate) fn shadows(survey: &Survey<'_>, index: &SearchIndex) -> Vec<Shadow> {
         .into_iter()
         .map(|part| {
             let name = format!("{}{}", index.name, suffix(part));
-            let columns = match part {
-                FtsPart::Data => "id INTEGER PRIMARY KEY, block BLOB",
-                FtsPart::Idx => "segid, term, pgno, PRIMARY KEY(segid, term)",
-                FtsPart::Docsize if contentless_delete => "id INTEGER PRIMARY KEY, sz BLOB, origin INTEGER",
-                FtsPart::Docsize => "id INTEGER PRIMARY KEY, sz BLOB",
-                _ => "k PRIMARY KEY, v",
-            };
-            let end = if matches!(part, FtsPart::Idx | FtsPart::Config) { " WITHOUT ROWID" } else { "" };
-            let sql = format!("CREATE TABLE '{}'({columns}){end}", name.replace('\'', "''"));
+            let sql = fts5_sql(&name, part, 0, contentless_delete);
             let object = index.parts.get(&part).copied();
             let keeps_text = object.is_some_and(|id| has_shape(survey, id, part) && !survey.catalog.get(id).is_some_and(refused));
             Shadow { part, object, name, sql, keeps_text, root: RootPage(crate::ids::PageNo::ONE), written: Written::default() }

@@ -8,7 +8,7 @@ use crate::pipeline::search_index::{Fate, SearchIndex};
 use crate::schema::ddl::token::tokens;
 use crate::schema::ddl::{Definition, TableDef};
 use crate::schema::expr::{Expr, Unknown};
-use crate::schema::{Catalog, Family, FtsModule, FtsPart, Object, ObjectKind, RowSource};
+use crate::schema::{Catalog, Family, FtsModule, FtsPart, Object, ObjectKind, RowSource, quoted};
 use crate::survey::{Content, Survey};
 
 /// What becomes of an object.
@@ -188,7 +188,6 @@ pub(super) fn refused(object: &Object) -> bool {
 /// rowid alias or the primary key of a WITHOUT ROWID table, no other constraint. `None` when its key or its name cannot be
 /// declared.
 fn declaration(object: &Object, def: &TableDef) -> Option<Vec<u8>> {
-    let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
     // A text ends at its first NUL: such a name cannot be written.
     if object.name.as_bytes().contains(&0) {
         return None;
@@ -221,20 +220,7 @@ fn declaration(object: &Object, def: &TableDef) -> Option<Vec<u8>> {
         end.push_str(" WITHOUT ROWID");
     }
     let body = format!("({}){end}", columns.join(", "));
-    Some([b"CREATE TABLE ".as_slice(), &quoted_bytes(object.name.as_bytes()), body.as_bytes()].concat())
-}
-
-/// A name in quotes, byte for byte up to its first NUL, where SQLite ends it.
-fn quoted_bytes(name: &[u8]) -> Vec<u8> {
-    let mut out = vec![b'"'];
-    for &b in name.iter().take_while(|&&b| b != 0) {
-        out.push(b);
-        if b == b'"' {
-            out.push(b);
-        }
-    }
-    out.push(b'"');
-    out
+    Some([b"CREATE TABLE ".as_slice(), &object.name.quoted(), body.as_bytes()].concat())
 }
 
 /// The declaration of the content table of a search index as FTS5 writes it, where its own names a column otherwise: FTS5
@@ -256,7 +242,7 @@ fn content_of_fts5(object: &Object) -> Option<Vec<u8>> {
     }
     let names: String = (0..columns.len().saturating_sub(1)).map(|i| format!(", c{i}")).collect();
     let body = format!("(id INTEGER PRIMARY KEY{names})");
-    Some([b"CREATE TABLE ".as_slice(), &quoted_bytes(object.name.as_bytes()), body.as_bytes()].concat())
+    Some([b"CREATE TABLE ".as_slice(), &object.name.quoted(), body.as_bytes()].concat())
 }
 
 fn of_index(object: &Object) -> Disposition {

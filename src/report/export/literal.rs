@@ -24,9 +24,7 @@ pub(super) fn real(out: &mut String, value: f64) {
 
 /// Appends a name in double quotes, as SQL wants it.
 pub(super) fn name(out: &mut String, name: &str) {
-    out.push('"');
-    out.push_str(&name.replace('"', "\"\""));
-    out.push('"');
+    out.push_str(&crate::schema::quoted(name));
 }
 
 /// Appends a value as an SQL literal that real SQLite reads back as the same value with the same storage class, in a

@@ -78,7 +78,8 @@ impl Catalog {
     }
 }
 
-fn name_of(table: &[u8], number: u32) -> Vec<u8> {
+/// `sqlite_autoindex_T_N`.
+pub(in crate::schema) fn name_of(table: &[u8], number: u32) -> Vec<u8> {
     [b"sqlite_autoindex_", table, b"_", number.to_string().as_bytes()].concat()
 }
 

@@ -89,7 +89,7 @@ impl Pieces {
     pub fn rename(&mut self, at: usize, to: &Name) {
         let Some((name, text)) = self.columns.get_mut(at) else { return };
         let end = tokens(text).next().map_or(0, |t| t.end());
-        *text = [quoted(to).as_slice(), text.get(end..).unwrap_or_default()].concat();
+        *text = [to.quoted().as_slice(), text.get(end..).unwrap_or_default()].concat();
         *name = to.clone();
     }
 
@@ -111,20 +111,6 @@ impl Pieces {
         out.extend_from_slice(&self.tail);
         out
     }
-}
-
-/// A name in double quotes.
-#[must_use]
-pub fn quoted(name: &Name) -> Vec<u8> {
-    let mut out = vec![b'"'];
-    for &b in name.as_bytes() {
-        if b == b'"' {
-            out.push(b);
-        }
-        out.push(b);
-    }
-    out.push(b'"');
-    out
 }
 
 #[cfg(test)]

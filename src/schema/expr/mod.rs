@@ -9,6 +9,7 @@ mod functions;
 mod number;
 
 pub use ast::*;
+pub use compare::trim_spaces;
 pub use datum::{Datum, Fault, NoRow, Row};
 pub use eval::{constant, eval};
 pub use functions::Function;

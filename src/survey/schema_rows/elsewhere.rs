@@ -16,7 +16,6 @@ use crate::finding::{Findings, Site};
 use crate::format::cell::Split;
 use crate::format::{Cell, Encoding, Fields, PageKind, Value};
 use crate::ids::{ObjectId, PageNo, idx};
-use crate::schema::ddl::pieces::quoted;
 use crate::schema::{Name, SchemaRow, ddl};
 use crate::survey::freelist;
 use crate::tree::payload::PayloadReader;
@@ -126,7 +125,7 @@ fn cut_table(front: &[u8], rows: &[SchemaRow], site: Site) -> Option<SchemaRow> 
         rows.iter().filter(|r| r.kind == b"index" && !rows.iter().any(|t| t.kind == b"table" && t.name.eq_ignore_ascii_case(&r.table)));
     orphans.filter(|_| !before.is_empty()).find_map(|index| {
         let name = Name::new(&index.table);
-        let heads = [[b"CREATE TABLE ", index.table.as_slice()].concat(), [b"CREATE TABLE ", quoted(&name).as_slice()].concat()];
+        let heads = [[b"CREATE TABLE ", index.table.as_slice()].concat(), [b"CREATE TABLE ", name.quoted().as_slice()].concat()];
         let head = heads.iter().find(|h| h.ends_with(before))?;
         let sql = [head.as_slice(), text.get(list..)?].concat();
         ddl::parse(&sql).problem.is_none().then(|| SchemaRow {
