@@ -47,11 +47,15 @@ pub(super) fn find(main: &[u8], size: PageSize, reserved: u8, first_has_header: 
     if rest == 0 || found < LEAST {
         return None;
     }
-    let half = size.len() >> 1;
-    let rest = i64::try_from(rest).ok()?;
-    // A remainder in the upper half means that bytes are missing, one in the lower half that there are too many.
-    let shift = if rest > i64::try_from(half).ok()? { rest.checked_sub(i64::from(size.get()))? } else { rest };
+    let shift = shift_of(rest, size)?;
     Some(Displaced { shift, from: begin(main, size, usable, shift)?, pages: found })
+}
+
+/// The shift of pages that start `rest` bytes behind a page boundary: a remainder in the upper half means that bytes are
+/// missing, one in the lower half that there are too many.
+pub(super) fn shift_of(rest: usize, size: PageSize) -> Option<i64> {
+    let shift = i64::try_from(rest).ok()?;
+    if rest > size.len() >> 1 { shift.checked_sub(i64::from(size.get())) } else { Some(shift) }
 }
 
 /// The first page, counted from 0, that a shift applies to: behind the pages that close where they should.

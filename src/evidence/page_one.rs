@@ -289,9 +289,7 @@ fn shifted(main: &[u8]) -> Option<(Geometry, u32)> {
         }
     }
     let (size, rest, n) = best?;
-    let half = size.len() >> 1;
-    // A remainder in the upper half means that bytes are missing, one in the lower half that there are too many.
-    let byte_shift = if rest > half { i64::try_from(rest).ok()?.checked_sub(i64::from(size.get()))? } else { i64::try_from(rest).ok()? };
+    let byte_shift = displaced::shift_of(rest, size)?;
     let geometry = Geometry {
         page_size: size,
         reserved: 0,

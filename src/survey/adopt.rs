@@ -36,6 +36,36 @@ pub(super) enum Reader {
     Index(IndexPlan),
 }
 
+impl Reader {
+    /// The key by which its records are in order; none for a rowid table.
+    pub(super) fn key(&self) -> Option<&IndexPlan> {
+        match self {
+            Reader::Table(plan) => plan.key.as_ref(),
+            Reader::Index(plan) => Some(plan),
+        }
+    }
+
+    /// Whether a record can be one of the tree by its shape.
+    pub(super) fn fits(&self, row: &Row<'_>) -> bool {
+        match self {
+            Reader::Table(plan) => fits_declaration(plan, row),
+            Reader::Index(plan) => {
+                let last = row.fields.values(row.payload).last();
+                self.is_full(row) && (!plan.by_rowid() || matches!(last, Some(Value::Int(_))))
+            }
+        }
+    }
+
+    /// Whether a record has as many values as the tree has columns.
+    pub(super) fn is_full(&self, row: &Row<'_>) -> bool {
+        row.fields.len()
+            == match self {
+                Reader::Table(plan) => plan.stored.len(),
+                Reader::Index(plan) => plan.columns.len(),
+            }
+    }
+}
+
 /// An orphan that may be a leaf of some tree.
 struct Orphan {
     page: PageNo,
@@ -251,11 +281,7 @@ fn place(survey: &Survey<'_>, tree: usize, holes: &[usize], reader: &Reader, orp
 /// Index-like trees: whether the first record of the orphan stands between the entries around the hole.
 fn fits_between(survey: &Survey<'_>, tree: usize, at: usize, reader: &Reader, orphan: &Orphan) -> bool {
     let Some(t) = survey.trees.get(tree) else { return false };
-    let key = match reader {
-        Reader::Table(plan) => plan.key.as_ref(),
-        Reader::Index(plan) => Some(plan),
-    };
-    let Some(key) = key else { return true };
+    let Some(key) = reader.key() else { return true };
     let mut order = KeyOrder::new(key, survey.encoding);
     let (before, behind) = edges(survey, &t.tree.slots, at);
     before.is_none_or(|b| order.ascends(&b, &orphan.first)) && behind.is_none_or(|b| order.ascends(&orphan.first, &b))
@@ -299,18 +325,8 @@ pub(super) fn shape_of_page(survey: &Survey<'_>, reader: &Reader, no: PageNo) ->
         if fields.read(payload, cell.payload_len).is_err() || fields.reserved().is_some() {
             continue;
         }
-        let (fits, whole) = match reader {
-            Reader::Table(plan) => {
-                let row = Row { rowid: cell.rowid, payload, fields: &fields };
-                (fits_declaration(plan, &row), fields.len() == plan.stored.len())
-            }
-            Reader::Index(plan) => {
-                let rowid_last = matches!(plan.columns.last().map(|c| &c.source), Some(crate::schema::IndexSource::Rowid));
-                let last = fields.values(payload).last();
-                let whole = fields.len() == plan.columns.len();
-                (whole && (!rowid_last || matches!(last, Some(Value::Int(_)))), whole)
-            }
-        };
+        let row = Row { rowid: cell.rowid, payload, fields: &fields };
+        let (fits, whole) = (reader.fits(&row), reader.is_full(&row));
         good = good.saturating_add(u32::from(fits));
         full = full.saturating_add(u32::from(fits && whole));
     }
@@ -335,10 +351,9 @@ fn fill(survey: &Survey<'_>, tree: usize, slot: usize, mut orphans: Vec<Orphan>,
     if height == Some(0) && orphans.len() > 1 {
         return Vec::new();
     }
-    match reader {
-        Some(Reader::Table(plan)) if plan.key.is_none() => orphans.sort_by_key(|o| (o.range, o.page)),
-        Some(Reader::Table(plan)) => sort_by_key(&mut orphans, plan.key.as_ref(), survey),
-        Some(Reader::Index(plan)) => sort_by_key(&mut orphans, Some(plan), survey),
+    match reader.map(Reader::key) {
+        Some(Some(key)) => sort_by_key(&mut orphans, key, survey),
+        Some(None) => orphans.sort_by_key(|o| (o.range, o.page)),
         None => {}
     }
     let mut slots: Vec<Slot> = orphans.iter().map(|o| Slot::Leaf { page: o.page, by, above, upto }).collect();
@@ -349,8 +364,7 @@ fn fill(survey: &Survey<'_>, tree: usize, slot: usize, mut orphans: Vec<Orphan>,
     slots
 }
 
-fn sort_by_key(orphans: &mut Vec<Orphan>, key: Option<&IndexPlan>, survey: &Survey<'_>) {
-    let Some(key) = key else { return };
+fn sort_by_key(orphans: &mut Vec<Orphan>, key: &IndexPlan, survey: &Survey<'_>) {
     orphans.sort_by_key(|o| o.page);
     let with = std::mem::take(orphans).into_iter().map(|o| (o.first.clone(), o)).collect();
     orphans.extend(KeyOrder::new(key, survey.encoding).in_order(with).into_iter().map(|(_, o)| o));

@@ -232,7 +232,7 @@ impl Sides<'_, '_> {
         let mut named: BTreeSet<GoneEntry> = BTreeSet::new();
         let mut keys: BTreeSet<GoneKey> = BTreeSet::new();
         let mut unknown: Vec<Absent> = Vec::new();
-        let by_rowid = matches!(self.plan.columns.last().map(|c| &c.source), Some(IndexSource::Rowid));
+        let by_rowid = self.plan.by_rowid();
         for part in 0..parts {
             let mine = |hash: u64| hash.checked_rem(parts) == Some(part);
             let mut rows: Vec<u64> = Vec::new();
@@ -281,24 +281,21 @@ impl Sides<'_, '_> {
                 })?;
             }
         }
-        if !named.is_empty() {
-            let mut there: BTreeSet<i64> = BTreeSet::new();
-            let rowids: BTreeSet<i64> = named.iter().map(|g| g.rowid).collect();
-            self.each_row(ctx, &mut |s| {
-                there.extend(s.rowid.filter(|r| rowids.contains(r)));
-            })?;
-            named.retain(|g| !there.contains(&g.rowid));
-        }
-        if !keys.is_empty() {
-            let mut there: BTreeSet<u64> = BTreeSet::new();
-            let rows: BTreeSet<u64> = keys.iter().map(|g| g.row).collect();
-            self.each_row(ctx, &mut |s| {
-                there.extend(s.row.filter(|r| rows.contains(r)));
-            })?;
-            keys.retain(|g| !there.contains(&g.row));
-        }
+        let there = self.there(named.iter().map(|g| g.rowid).collect(), |s| s.rowid, ctx)?;
+        named.retain(|g| !there.contains(&g.rowid));
+        let there = self.there(keys.iter().map(|g| g.row).collect(), |s| s.row, ctx)?;
+        keys.retain(|g| !there.contains(&g.row));
         let (gone, gone_keys) = (named.into_iter().collect(), keys.into_iter().collect());
         Ok(IndexFit::Differs { missing, surplus, absent: unknown, gone, gone_keys })
+    }
+
+    /// Which of these some row of the table has.
+    fn there<K: Ord>(&self, wanted: BTreeSet<K>, of: impl Fn(&Seen<'_>) -> Option<K>, ctx: &Ctx) -> Result<BTreeSet<K>> {
+        let mut there = BTreeSet::new();
+        if !wanted.is_empty() {
+            self.each_row(ctx, &mut |s| there.extend(of(&s).filter(|k| wanted.contains(k))))?;
+        }
+        Ok(there)
     }
 
     fn each_row(&self, ctx: &Ctx, f: &mut dyn FnMut(Seen<'_>)) -> Result<()> {

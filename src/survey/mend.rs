@@ -11,11 +11,9 @@ use crate::error::Result;
 use crate::finding::{Code, Defect, Site};
 use crate::format::{Cell, Fields, Page, PageKind, Value};
 use crate::ids::{ObjectId, PageNo, idx, small, wide};
-use crate::schema::IndexSource;
 use crate::survey::adopt::{Reader, edges, reader};
-use crate::survey::judge::fits_declaration;
 use crate::survey::key::KeyOrder;
-use crate::survey::plan::{IndexPlan, Row};
+use crate::survey::plan::Row;
 use crate::survey::{Content, Survey, compare};
 use crate::tree::mend::{UNNAMED, explain, tile, unexplained};
 use crate::tree::payload::PayloadReader;
@@ -183,17 +181,8 @@ impl<'s, 'a> Fit<'s, 'a> {
         if self.fields.values(payload).any(|v| matches!(v, Value::Text(t) if !encoding.is_valid(t))) {
             return false;
         }
-        match self.reader {
-            Reader::Table(plan) => {
-                let row = Row { rowid: cell.rowid, payload, fields: &self.fields };
-                self.fields.len() == plan.stored.len() && fits_declaration(plan, &row)
-            }
-            Reader::Index(plan) => {
-                let by_rowid = matches!(plan.columns.last().map(|c| &c.source), Some(IndexSource::Rowid));
-                let last = self.fields.values(payload).last();
-                self.fields.len() == plan.columns.len() && (!by_rowid || matches!(last, Some(Value::Int(_))))
-            }
-        }
+        let row = Row { rowid: cell.rowid, payload, fields: &self.fields };
+        self.reader.is_full(&row) && self.reader.fits(&row)
     }
 }
 
@@ -222,7 +211,7 @@ fn carve<'a>(survey: &Survey<'a>, bytes: &'a [u8], from: usize, kind: PageKind, 
 /// Leaves of cells that were carved from an index-like leaf those whose keys lie between the keys around the leaf. What a
 /// split moved to another leaf still stands in the bytes.
 fn between(survey: &Survey<'_>, reader: &Reader, slots: &[Slot], at: usize, cells: &mut Vec<(MendedCell, Cell<'_>)>) {
-    let Some(key) = key_of(reader) else { return };
+    let Some(key) = reader.key() else { return };
     let mut order = KeyOrder::new(key, survey.encoding);
     let (before, behind) = edges(survey, slots, at);
     let mut payload = PayloadReader::new();
@@ -232,17 +221,10 @@ fn between(survey: &Survey<'_>, reader: &Reader, slots: &[Slot], at: usize, cell
     });
 }
 
-fn key_of(reader: &Reader) -> Option<&IndexPlan> {
-    match reader {
-        Reader::Table(plan) => plan.key.as_ref(),
-        Reader::Index(plan) => Some(plan),
-    }
-}
-
 /// Cells in key order; those without a number get one. Cells of a rowid table that have a pointer keep the order of their
 /// pointers, so that a rowid that breaks it still shows.
 fn leaf_of(survey: &Survey<'_>, reader: &Reader, kind: PageKind, mut cells: Vec<(MendedCell, Cell<'_>)>) -> MendedLeaf {
-    if let Some(key) = key_of(reader) {
+    if let Some(key) = reader.key() {
         let mut order = KeyOrder::new(key, survey.encoding);
         let mut payload = PayloadReader::new();
         let with: Vec<(Vec<u8>, (MendedCell, Cell<'_>))> =

@@ -157,6 +157,12 @@ impl IndexPlan {
         })
     }
 
+    /// Whether its entries end in a rowid, as those of an index on a rowid table do.
+    #[must_use]
+    pub fn by_rowid(&self) -> bool {
+        matches!(self.columns.last().map(|c| &c.source), Some(IndexSource::Rowid))
+    }
+
     /// Whether it can be built from the rows of its table.
     #[must_use]
     pub fn buildable(&self) -> bool {

@@ -12,7 +12,6 @@ use crate::ctx::Ctx;
 use crate::error::Result;
 use crate::finding::{Code, Defect, Site};
 use crate::ids::{ObjectId, PageNo};
-use crate::schema::IndexSource;
 use crate::survey::compare::{Absent, GoneEntry, NAMED};
 use crate::survey::{Content, Excluded, IndexFit, Survey, SurveyedTree};
 use crate::tree::mend::UNNAMED;
@@ -98,14 +97,13 @@ pub(super) fn restore(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
     }
     survey.noted.extend(twice);
     for ((page, cell), rowid) in &restored {
-        let leaf = match survey.pages.mended(*page) {
+        let mut leaf = match survey.pages.mended(*page) {
             Some(leaf) => leaf.clone(),
             None => {
                 let Ok((kind, cells)) = survey.pages.cells(*page) else { continue };
                 MendedLeaf { kind, cells: cells.iter().map(|(no, c)| MendedCell { no: *no, at: c.at, rowid: None }).collect() }
             }
         };
-        let mut leaf = leaf;
         if let Some(m) = leaf.cells.iter_mut().find(|m| m.no == *cell) {
             m.rowid = Some(*rowid);
         }
@@ -165,10 +163,7 @@ fn crowded(survey: &Survey<'_>, wanted: &BTreeSet<Place>) -> BTreeSet<PageNo> {
 /// The indexes of a table that pair values with rowids and cover every row.
 fn witnesses<'s>(survey: &'s Survey<'_>, t: &SurveyedTree) -> Vec<Witness<'s>> {
     let Some(Content::Table { plan, .. }) = &t.content else { return Vec::new() };
-    let comparable = plan
-        .indexes
-        .iter()
-        .filter(|p| p.computable && p.condition.is_none() && matches!(p.columns.last().map(|c| &c.source), Some(IndexSource::Rowid)));
+    let comparable = plan.indexes.iter().filter(|p| p.computable && p.condition.is_none() && p.by_rowid());
     comparable
         .filter_map(|p| match &survey.tree_of(p.object)?.content {
             Some(Content::Index { fit: IndexFit::Equal, .. }) => Some(Witness { absent: &[], gone: &[], complete: true }),
@@ -191,9 +186,7 @@ fn rooms(survey: &Survey<'_>, t: &SurveyedTree, wanted: &BTreeSet<Place>, ctx: &
             continue;
         }
         let Ok((_, cells)) = survey.pages.cells(page) else { continue };
-        let before = edge(survey, t.tree.slots.get(..i).unwrap_or_default().iter().rev(), true);
-        let behind = edge(survey, t.tree.slots.get(i.saturating_add(1)..).unwrap_or_default().iter(), false);
-        let (above, upto) = (above.max(before), upto.map_or(behind.map(|b| b.saturating_sub(1)), Some));
+        let (above, upto) = narrowed(survey, &t.tree.slots, i, above, upto);
         let by_pointer = in_pointer_order(&cells);
         let sure: Vec<(u16, i64)> = by_pointer.iter().filter(|(no, _)| !wanted.contains(&(page, *no))).copied().collect();
         let sure = ascending(&sure, above, upto);
@@ -202,6 +195,13 @@ fn rooms(survey: &Survey<'_>, t: &SurveyedTree, wanted: &BTreeSet<Place>, ctx: &
         }
     }
     Ok(out)
+}
+
+/// The bounds of a leaf, narrowed by the leaves beside it.
+fn narrowed(survey: &Survey<'_>, slots: &[Slot], i: usize, above: Option<i64>, upto: Option<i64>) -> (Option<i64>, Option<i64>) {
+    let before = edge(survey, slots.get(..i).unwrap_or_default().iter().rev(), true);
+    let behind = edge(survey, slots.get(i.saturating_add(1)..).unwrap_or_default().iter(), false);
+    (above.max(before), upto.map_or(behind.map(|b| b.saturating_sub(1)), Some))
 }
 
 /// The last or first rowid of the nearest leaf, when it is its largest or smallest.
@@ -323,13 +323,7 @@ fn suspects(survey: &Survey<'_>, t: &SurveyedTree, ctx: &Ctx) -> Result<BTreeMap
         let kept = rowids.iter().filter(|(_, r)| inside(*r)).count();
         // Most rows outside: the separators are wrong, or the page is of another time.
         let believed = kept.saturating_mul(2) > rowids.len();
-        let (above, upto) = if believed {
-            let before = edge(survey, t.tree.slots.get(..i).unwrap_or_default().iter().rev(), true);
-            let behind = edge(survey, t.tree.slots.get(i.saturating_add(1)..).unwrap_or_default().iter(), false);
-            (above.max(before), upto.map_or(behind.map(|b| b.saturating_sub(1)), Some))
-        } else {
-            (None, None)
-        };
+        let (above, upto) = if believed { narrowed(survey, &t.tree.slots, i, above, upto) } else { (None, None) };
         let sure = ascending(&rowids, above, upto);
         let (low, high) = (above.or(sure.first().map(|s| s.1)), upto.or(sure.last().map(|s| s.1)));
         for &(no, rowid) in &rowids {
