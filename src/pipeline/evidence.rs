@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::ctx::Ctx;
 use crate::error::{Error, Result};
-use crate::evidence::{At, Evidence, Fit, Held, OpenOptions, PageSource, Part, Sources, Verdict, View, identify};
+use crate::evidence::{At, Evidence, Fit, Held, InputFile, OpenOptions, PageSource, Part, Sources, Verdict, View, identify};
 use crate::finding::Findings;
 use crate::format::DatabaseHeader;
 use crate::pipeline::page_map::{self, Ruled};
@@ -118,17 +118,7 @@ impl<'a> Viewed<'a> {
     /// Cancellation.
     pub(super) fn describe(&self, survey: &Survey<'_>, report: &mut Report, ctx: &Ctx) -> Result<()> {
         for (part, file) in self.evidence.inputs() {
-            let print = file.fingerprint();
-            let hash = print.sha256_hex();
-            report.inputs.push(Input {
-                path: file.path().display().to_string(),
-                role: role(part),
-                bytes: print.len,
-                sha256_before: hash.clone(),
-                sha256_after: hash,
-                access: if file.held() == Held::Mapped { Access::Mapped } else { Access::Snapshot },
-                unreadable: file.holes().iter().map(|r| [r.start, r.end]).collect(),
-            });
+            report.inputs.push(input(file, role(part)));
         }
         if let Some(ruled) = self.ruled.get() {
             report.inputs.push(ruled.input.clone());
@@ -203,6 +193,21 @@ fn counts(survey: &Survey<'_>, without: &[(String, u64)]) -> Vec<ViewCount> {
         .map(|n| ViewCount { table: n.clone(), with: find(&with, n), without: find(without, n) })
         .filter(|v| v.with != v.without)
         .collect()
+}
+
+/// A file as the report shows it.
+pub(super) fn input(file: &InputFile, role: InputRole) -> Input {
+    let print = file.fingerprint();
+    let hash = print.sha256_hex();
+    Input {
+        path: file.path().display().to_string(),
+        role,
+        bytes: print.len,
+        sha256_before: hash.clone(),
+        sha256_after: hash,
+        access: if file.held() == Held::Mapped { Access::Mapped } else { Access::Snapshot },
+        unreadable: file.holes().iter().map(|r| [r.start, r.end]).collect(),
+    }
 }
 
 fn role(part: Part) -> InputRole {

@@ -153,10 +153,6 @@ pub enum SuperJournal {
 pub struct Options {
     /// Keep rows live that break their table's declaration.
     pub keep_violations: bool,
-    /// Tables whose deleted rows are put back into the copy.
-    pub include_deleted: Vec<String>,
-    /// Merge the branches of a forked WAL.
-    pub merge_branches: bool,
     /// Leave the copy in WAL mode when the evidence was.
     pub keep_wal: bool,
     /// Move existing outputs aside.
@@ -167,10 +163,6 @@ pub struct Options {
     pub redact: bool,
     /// Take no SHA-256 of the inputs (for measuring).
     pub no_hash: bool,
-}
-
-fn not_built<T>() -> Result<T> {
-    Err(Error::Usage { what: "not built yet".to_owned() })
 }
 
 /// Runs a verb, and once more from the start when an input changed under it. What changes twice is under way, and no
@@ -302,14 +294,6 @@ pub fn map(inputs: &Inputs, options: &Options, ctx: &Ctx) -> Result<Report> {
         viewed.recheck(options, ctx)?;
         reported(Verb::Map, inputs, options, &viewed, &survey, ctx)
     })
-}
-
-/// Deleted and old rows with provenance, written to a salvage database at `out`.
-///
-/// # Errors
-/// What the tool cannot do.
-pub fn carve(_inputs: &Inputs, _options: &Options, _out: &Path, _ctx: &Ctx) -> Result<Report> {
-    not_built()
 }
 
 #[cfg(test)]

@@ -8,9 +8,10 @@ use std::path::Path;
 
 use crate::ctx::Ctx;
 use crate::error::{Error, Result};
-use crate::evidence::{Held, InputFile, OpenOptions};
+use crate::evidence::{InputFile, OpenOptions};
 use crate::ids::{PageNo, idx};
-use crate::report::model::{Access, Input, InputRole, Overruled};
+use crate::pipeline::evidence::input;
+use crate::report::model::{Input, InputRole, Overruled};
 use crate::report::page_map::{self, MapLine, MapOwner};
 use crate::schema::Object;
 use crate::survey::Survey;
@@ -68,7 +69,7 @@ pub(super) fn rule(path: &Path, survey: &Survey<'_>, ctx: &Ctx) -> Result<Ruled>
         let given = object.map_or(Given::Nobody, |o| o.root.map_or(Given::Object(o.id), |r| Given::Root(r.0)));
         meant.push((role, given, object.map(told)));
     }
-    let mut ruled = Ruled { rulings: Rulings::new(), overruled: Vec::new(), input: input(&file) };
+    let mut ruled = Ruled { rulings: Rulings::new(), overruled: Vec::new(), input: input(&file, InputRole::Map) };
     let mut page = Some(PageNo::ONE);
     for i in said {
         let Some(no) = page else { break };
@@ -162,19 +163,5 @@ fn can_be(survey: &Survey<'_>, no: PageNo, ruling: Ruling) -> std::result::Resul
             "page {no} cannot be made a page of role {} by hand; a map can make pages orphan, free, unreadable, or pages of a tree",
             role.word()
         )),
-    }
-}
-
-fn input(file: &InputFile) -> Input {
-    let print = file.fingerprint();
-    let hash = print.sha256_hex();
-    Input {
-        path: file.path().display().to_string(),
-        role: InputRole::Map,
-        bytes: print.len,
-        sha256_before: hash.clone(),
-        sha256_after: hash,
-        access: if file.held() == Held::Mapped { Access::Mapped } else { Access::Snapshot },
-        unreadable: Vec::new(),
     }
 }

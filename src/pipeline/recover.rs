@@ -44,8 +44,8 @@ pub(super) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> 
     let copy_file = reopen(target.temp_path(), &folder, options, ctx)?;
     let read_back = copy::read_back::compare(copy_file.bytes(), &survey, &copied, options.keep_violations, ctx)?;
 
-    let foreign = foreign::check(&survey, &copied.selections, ctx)?;
-    survey.findings.merge(foreign.log.clone());
+    let mut foreign = foreign::check(&survey, &copied.selections, ctx)?;
+    survey.findings.merge(std::mem::take(&mut foreign.log));
     survey.findings.merge(std::mem::take(&mut copied.log));
 
     let mut report = Report::new(Verb::Recover);

@@ -36,20 +36,12 @@ pub(super) struct Partial {
     pub(super) indexes: Vec<String>,
 }
 
-/// The indexes of a table that name rows which are gone.
-fn naming<'s>(survey: &'s Survey<'_>, t: &'s SurveyedTree) -> Vec<(&'s IndexPlan, &'s [GoneEntry])> {
-    let Some(Content::Table { plan, .. }) = &t.content else { return Vec::new() };
+/// The indexes of a table that name rows which are gone, by their rowids and by their primary keys; a table has one of both.
+fn naming<'s>(survey: &'s Survey<'_>, plan: &'s TablePlan) -> Vec<(&'s IndexPlan, &'s [GoneEntry], &'s [GoneKey])> {
     let named = plan.indexes.iter().filter_map(|p| match survey.tree_of(p.object)?.content.as_ref()? {
-        Content::Index { fit: IndexFit::Differs { gone, .. }, .. } if !gone.is_empty() => Some((p, gone.as_slice())),
-        _ => None,
-    });
-    named.collect()
-}
-
-/// As [`naming`], for a table without rowids.
-fn naming_keys<'s>(survey: &'s Survey<'_>, plan: &'s TablePlan) -> Vec<(&'s IndexPlan, &'s [GoneKey])> {
-    let named = plan.indexes.iter().filter_map(|p| match survey.tree_of(p.object)?.content.as_ref()? {
-        Content::Index { fit: IndexFit::Differs { gone_keys, .. }, .. } if !gone_keys.is_empty() => Some((p, gone_keys.as_slice())),
+        Content::Index { fit: IndexFit::Differs { gone, gone_keys, .. }, .. } if !(gone.is_empty() && gone_keys.is_empty()) => {
+            Some((p, gone.as_slice(), gone_keys.as_slice()))
+        }
         _ => None,
     });
     named.collect()
@@ -65,14 +57,12 @@ pub(super) fn partial_rows(survey: &Survey<'_>, t: &SurveyedTree) -> Vec<Partial
     let mut by_rowid: BTreeMap<i64, Partial> = BTreeMap::new();
     let mut by_key: BTreeMap<u64, Partial> = BTreeMap::new();
     let mut reader = EntryReader::new(survey, plan);
-    for (index, gone) in naming(survey, t) {
+    for (index, gone, gone_keys) in naming(survey, plan) {
         for g in gone.iter().filter(|g| !aside.contains(&g.rowid)) {
             let row = by_rowid.entry(g.rowid).or_insert_with(|| Partial::new(Some(g.rowid), g.page, g.cell));
             reader.add(row, index, g.page, g.cell);
         }
-    }
-    for (index, gone) in naming_keys(survey, plan) {
-        for g in gone {
+        for g in gone_keys {
             let row = by_key.entry(g.row).or_insert_with(|| Partial::new(None, g.page, g.cell));
             reader.add(row, index, g.page, g.cell);
         }
@@ -143,10 +133,11 @@ fn covered(survey: &Survey<'_>, t: &SurveyedTree, scan: &TableScan) -> Vec<Cover
 pub(super) fn gone(survey: &Survey<'_>, t: &SurveyedTree, scan: &TableScan, written: u64, texts: Option<&Texts>) -> (Vec<Gone>, Vec<Gone>) {
     let Some(Content::Table { plan, .. }) = &t.content else { return (Vec::new(), Vec::new()) };
     let covered = covered(survey, t, scan);
-    let named = naming(survey, t);
+    let named = naming(survey, plan);
+    let witness = words_of(plan, named.iter().map(|(index, ..)| *index));
     // Rows that were set aside are not gone.
     let aside: BTreeSet<i64> = scan.excluded.iter().filter_map(|e| e.rowid).collect();
-    let rowids: BTreeSet<i64> = named.iter().flat_map(|(_, gone)| gone.iter().map(|g| g.rowid)).filter(|r| !aside.contains(r)).collect();
+    let rowids: BTreeSet<i64> = named.iter().flat_map(|(_, gone, _)| gone.iter().map(|g| g.rowid)).filter(|r| !aside.contains(r)).collect();
     let (mut lost, mut unaccounted) = (Vec::new(), Vec::new());
     let mut add = |rowids: &BTreeSet<i64>, witness: &str| {
         for (by, list) in by_page(&covered, rowids) {
@@ -159,15 +150,13 @@ pub(super) fn gone(survey: &Survey<'_>, t: &SurveyedTree, scan: &TableScan, writ
             if by.is_some() { lost.push(gone) } else { unaccounted.push(gone) }
         }
     };
-    add(&rowids, &words_of(plan, named.iter().map(|(index, _)| *index)));
-    let keyed = naming_keys(survey, plan);
-    let keys: BTreeSet<u64> = keyed.iter().flat_map(|(_, gone)| gone.iter().map(|g| g.row)).collect();
+    add(&rowids, &witness);
+    let keys: BTreeSet<u64> = named.iter().flat_map(|(_, _, keys)| keys.iter().map(|g| g.row)).collect();
     if let Some(texts) = texts {
         let listed: BTreeSet<i64> = texts.lost.iter().copied().filter(|r| !aside.contains(r) && !rowids.contains(r)).collect();
         add(&listed, &format!("search index {}, which lists them", texts.indexes.join(", ")));
     }
     if !keys.is_empty() {
-        let witness = words_of(plan, keyed.iter().map(|(index, _)| *index));
         let gone = Gone { rowids: Vec::new(), count: Some(wide(keys.len())), witness, page: None };
         if covered.is_empty() { unaccounted.push(gone) } else { lost.push(gone) }
     }

@@ -98,7 +98,7 @@ impl Pairing {
         Some(Columns { places: self.places(&names_a)?, order, as_utf8: false, natural: true })
     }
 
-    /// Whether the tree of either side has to be sorted first.
+    /// Whether both trees are in the order of the pairing, so that neither has to be sorted first.
     pub(super) fn natural_order(&self) -> bool {
         self.columns.as_ref().is_none_or(|c| c.natural)
     }
