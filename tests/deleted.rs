@@ -117,7 +117,7 @@ fn damage(data: &mut [u8], roots: &[(String, u32)], rng: &mut Rng) -> String {
         let tree = file.tree(*root);
         let interior = (!tree.interiors.is_empty()).then(|| *rng.pick(&tree.interiors));
         let leaf = *rng.pick(&tree.leaves);
-        match (rng.below(8), interior) {
+        match (rng.below(12), interior) {
             (0 | 1, Some(no)) => {
                 data[base(no)..base(no) + file.page_size].fill(0);
                 told.push(format!("interior {no} of {name} zero"));
@@ -143,6 +143,24 @@ fn damage(data: &mut [u8], roots: &[(String, u32)], rng: &mut Rng) -> String {
                 data[base(leaf)..base(leaf) + file.page_size].fill(0);
                 told.push(format!("leaf {leaf} of {name} zero"));
             }
+            (7, Some(no)) => {
+                data[base(no) + 8..base(no) + 12].copy_from_slice(&no.to_be_bytes());
+                told.push(format!("right child of {no} of {name} is itself"));
+            }
+            (8, Some(no)) => {
+                data[base(no) + 8..base(no) + 12].copy_from_slice(&leaf.to_be_bytes());
+                told.push(format!("right child of {no} of {name} is leaf {leaf}"));
+            }
+            (9, _) => {
+                data[base(leaf) + 8..base(leaf) + 24].fill(0);
+                told.push(format!("cell pointers of leaf {leaf} of {name} zero"));
+            }
+            (10, Some(no)) => {
+                // What an interior page held before its tree grew: a write that was lost.
+                let other = *rng.pick(&tree.leaves);
+                data.copy_within(base(other)..base(other) + file.page_size, base(no));
+                told.push(format!("leaf {other} over interior {no} of {name}"));
+            }
             _ => {
                 let other = *rng.pick(&tree.leaves);
                 data.copy_within(base(other)..base(other) + file.page_size, base(leaf));
@@ -157,8 +175,10 @@ fn damage(data: &mut [u8], roots: &[(String, u32)], rng: &mut Rng) -> String {
         }
         1 => {
             if let Some(&no) = file.freelist().0.first() {
-                data[base(no)..base(no) + file.page_size].fill(0);
-                told.push(format!("freelist trunk {no} zero"));
+                let junk = rng.bytes(file.page_size);
+                let (what, page) = if rng.one_in(3) { ("random", junk) } else { ("zero", vec![0; file.page_size]) };
+                data[base(no)..base(no) + file.page_size].copy_from_slice(&page);
+                told.push(format!("freelist trunk {no} {what}"));
             }
         }
         _ => {}

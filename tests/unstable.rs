@@ -2,11 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::arithmetic_side_effects, missing_docs)]
 
 use std::fs;
-use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rootpage::ctx::{Ctx, Limits, Progress};
 use rootpage::error::Error;
@@ -86,34 +84,4 @@ fn what_changes_twice_gets_no_verdict_and_leaves_nothing() {
         assert_eq!((verb, writer.runs.load(Ordering::SeqCst)), (verb, 2));
         assert_eq!(names(dir.path()), ["in.db"], "{verb}");
     }
-}
-
-#[test]
-fn the_exit_code_is_75() {
-    let dir = tempfile::tempdir().unwrap();
-    let db = made(dir.path());
-    let done = AtomicBool::new(false);
-    let run = |args: &[&str]| Command::new(env!("CARGO_BIN_EXE_rootpage")).arg(args[0]).arg(&db).args(&args[1..]).output().unwrap();
-    let out = dir.path().join("out.db");
-    std::thread::scope(|scope| {
-        // The change counter runs without a pause.
-        scope.spawn(|| {
-            let mut file = fs::OpenOptions::new().write(true).open(&db).unwrap();
-            for n in 0_u32.. {
-                if done.load(Ordering::SeqCst) {
-                    break;
-                }
-                file.seek(SeekFrom::Start(24)).unwrap();
-                file.write_all(&n.to_be_bytes()).unwrap();
-            }
-        });
-        let ran = [run(&["check"]), run(&["recover", "-o", out.to_str().unwrap()])];
-        done.store(true, Ordering::SeqCst);
-        for ran in ran {
-            let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-            assert_eq!((ran.status.code(), ran.stdout.is_empty()), (Some(75), true), "{said}");
-            assert!(said.contains("change counter"), "{said}");
-        }
-    });
-    assert_eq!(names(dir.path()), ["in.db"]);
 }

@@ -199,3 +199,16 @@ fn bar_style(name: &str, bounded: bool) -> ProgressStyle {
     };
     ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_input_that_keeps_changing_is_a_case_for_trying_again() {
+        let fail = Fail::from(Error::Unstable { path: "in.db".into(), what: "change counter".to_owned() });
+        assert_eq!(fail.code(), 75);
+        let said = fail.to_string();
+        assert!(said.starts_with("in.db: ") && said.contains("change counter") && said.contains("try again"), "{said}");
+    }
+}

@@ -398,6 +398,10 @@ problems! {
     FreeLeafOutside "F008" "free-leaf-outside" SkipItem
         "a freelist entry names page {got}, the file has {want}" =>
         "the entry is not used";
+    #[doc = "The header or an earlier trunk no longer leads to this trunk. All pages that it names belong to no tree, as free pages do."]
+    TrunkForgotten "F009" "trunk-forgotten" Note
+        "a freelist trunk that no chain reaches names {got} pages, and no tree has one of them" =>
+        "these pages were free: what they hold goes to salvage, not into a live table";
     #[doc = "Without it no table has a name."]
     SchemaTreeLost "S001" "schema-tree-lost" StopHere
         "the tree of sqlite_schema at page 1 cannot be read" =>

@@ -15,9 +15,9 @@ use crate::ids::{ObjectId, PageNo, wide};
 use crate::survey::judge::fits_declaration;
 use crate::survey::key::KeyOrder;
 use crate::survey::plan::{IndexPlan, Row, TablePlan};
-use crate::survey::{Survey, compare, pointer_map};
+use crate::survey::{Survey, branches, compare, pointer_map};
 use crate::tree::payload::PayloadReader;
-use crate::tree::{Owner, Role, Slot, TreeKind};
+use crate::tree::{Owner, Role, Slot, Tree, TreeKind};
 
 /// Orphans against holes: enough for ten thousand of each, which no damage that leaves anything to recover needs.
 const COMPARISONS: u64 = 100_000_000;
@@ -111,7 +111,7 @@ pub(super) fn adopt(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
     let mut candidates: Vec<(Orphan, Vec<Place>)> = Vec::new();
     for no in survey.orphans.clone() {
         ctx.check()?;
-        if survey.claims.ruling(no).is_some() {
+        if !survey.may_come_back(no) {
             continue;
         }
         let Some(orphan) = orphan(survey, no) else { continue };
@@ -153,36 +153,49 @@ pub(super) fn adopt(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
             (None, _) => {}
         }
     }
-    let mut changed = false;
-    let mut fillings: BTreeMap<usize, BTreeMap<usize, Vec<Slot>>> = BTreeMap::new();
+    let places = chosen.iter().flat_map(|(hole, orphans)| orphans.iter().map(|o| (o.page, *hole))).collect();
+    let mut branches = branches::find(survey, &places, &readers, ctx)?;
+    let mut fillings: BTreeMap<usize, BTreeMap<usize, Filling>> = BTreeMap::new();
     for ((tree, slot), orphans) in chosen {
-        let slots = fill(survey, tree, slot, orphans, readers.get(&tree));
-        if !slots.is_empty() {
-            fillings.entry(tree).or_default().insert(slot, slots);
+        let subtrees = branches.remove(&(tree, slot)).unwrap_or_default();
+        if let Some(filling) = fill(survey, tree, slot, orphans, subtrees, readers.get(&tree)) {
+            fillings.entry(tree).or_default().insert(slot, filling);
         }
     }
+    let changed = !fillings.is_empty();
     for (tree, filling) in fillings {
-        let Some(t) = survey.trees.get_mut(tree) else { continue };
-        let owner = Owner(u32::try_from(tree).unwrap_or(0));
-        let old = std::mem::take(&mut t.tree.slots);
-        for (i, slot) in old.into_iter().enumerate() {
-            let Some(new) = filling.get(&i) else {
-                t.tree.slots.push(slot);
-                continue;
-            };
-            // A hole that may have held more than what was found stays, empty.
-            for s in new {
-                if let Slot::Leaf { page, .. } = s {
-                    let role = if t.tree.kind == TreeKind::Table { Role::TableLeaf } else { Role::IndexLeaf };
-                    let _ = survey.claims.claim(*page, owner, role);
-                    survey.adopted.insert(*page);
-                }
-            }
-            t.tree.slots.extend(new);
-            changed = true;
-        }
+        put(survey, tree, filling);
     }
     Ok(changed)
+}
+
+/// What comes into the place of a hole.
+struct Filling {
+    slots: Vec<Slot>,
+    interiors: Vec<(PageNo, Option<PageNo>)>,
+}
+
+/// Puts pages in the place of holes, and claims them for the tree.
+fn put(survey: &mut Survey<'_>, tree: usize, mut filling: BTreeMap<usize, Filling>) {
+    let Some(t) = survey.trees.get_mut(tree) else { return };
+    let owner = Owner(u32::try_from(tree).unwrap_or(0));
+    let (leaf, interior) = match t.tree.kind {
+        TreeKind::Table => (Role::TableLeaf, Role::TableInterior),
+        TreeKind::Index => (Role::IndexLeaf, Role::IndexInterior),
+    };
+    for (i, slot) in std::mem::take(&mut t.tree.slots).into_iter().enumerate() {
+        let Some(new) = filling.remove(&i) else {
+            t.tree.slots.push(slot);
+            continue;
+        };
+        let leaves = new.slots.iter().filter_map(|s| if let Slot::Leaf { page, .. } = s { Some((*page, leaf)) } else { None });
+        for (page, role) in leaves.chain(new.interiors.iter().map(|(no, _)| (*no, interior))) {
+            let _ = survey.claims.claim(page, owner, role);
+            survey.adopted.insert(page);
+        }
+        t.tree.slots.extend(new.slots);
+        t.tree.interiors.extend(new.interiors);
+    }
 }
 
 /// Whether some orphan fits no hole of any tree and hangs under no orphaned interior page, as the leaves of a tree would
@@ -342,26 +355,55 @@ pub(super) fn shape_of_page(survey: &Survey<'_>, reader: &Reader, no: PageNo) ->
     Some(share(good).saturating_add(share(full)).saturating_add(typed))
 }
 
-/// The slots that take the place of a hole.
-fn fill(survey: &Survey<'_>, tree: usize, slot: usize, mut orphans: Vec<Orphan>, reader: Option<&Reader>) -> Vec<Slot> {
-    let Some(Slot::Hole { by, above, upto, height, child }) = survey.trees.get(tree).and_then(|t| t.tree.slots.get(slot)).copied() else {
-        return Vec::new();
-    };
+/// What takes the place of a hole; `None` when nothing does.
+fn fill(
+    survey: &Survey<'_>,
+    tree: usize,
+    slot: usize,
+    mut orphans: Vec<Orphan>,
+    branches: Vec<Tree>,
+    reader: Option<&Reader>,
+) -> Option<Filling> {
+    let hole = survey.trees.get(tree)?.tree.slots.get(slot).copied()?;
+    let Slot::Hole { by, above, upto, height, .. } = hole else { return None };
     // A missing leaf is one leaf. When several orphans fit, nothing says which of them it was.
     if height == Some(0) && orphans.len() > 1 {
-        return Vec::new();
+        return None;
     }
     match reader.map(Reader::key) {
         Some(Some(key)) => sort_by_key(&mut orphans, key, survey),
         Some(None) => orphans.sort_by_key(|o| (o.range, o.page)),
         None => {}
     }
-    let mut slots: Vec<Slot> = orphans.iter().map(|o| Slot::Leaf { page: o.page, by, above, upto }).collect();
-    if height != Some(0) {
-        // What the interior page held besides is not known; for index trees its own entries are gone.
-        slots.push(Slot::Hole { by, child, above, upto, height });
+    let mut branch_of: BTreeMap<PageNo, usize> = BTreeMap::new();
+    for (i, branch) in branches.iter().enumerate() {
+        branch_of.extend(branch.leaves().map(|no| (no, i)));
     }
-    slots
+    let mut filling = Filling { slots: Vec::new(), interiors: Vec::new() };
+    let mut placed: BTreeSet<usize> = BTreeSet::new();
+    let mut children = 0_usize;
+    for o in &orphans {
+        let branch = branch_of.get(&o.page).copied();
+        match branch.and_then(|i| branches.get(i)) {
+            Some(subtree) if branch.is_some_and(|i| placed.insert(i)) => {
+                filling.slots.extend(subtree.slots.iter().map(|s| s.within(by, above, upto)));
+                let parent = |p: Option<PageNo>| p.or(by.map(|(no, _)| no));
+                filling.interiors.extend(subtree.interiors.iter().map(|(no, p)| (*no, parent(*p))));
+            }
+            Some(_) => continue,
+            None => filling.slots.push(Slot::Leaf { page: o.page, by, above, upto }),
+        }
+        children = children.saturating_add(1);
+    }
+    let whole = match branches.first() {
+        Some(only) => children == 1 && height == Some(only.height),
+        None => height == Some(0),
+    };
+    if !whole {
+        // What the interior page held besides is not known; for index trees its own entries are gone.
+        filling.slots.push(hole);
+    }
+    Some(filling)
 }
 
 fn sort_by_key(orphans: &mut Vec<Orphan>, key: &IndexPlan, survey: &Survey<'_>) {

@@ -1,6 +1,6 @@
 //! Each index against its table, in both directions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 
@@ -96,37 +96,32 @@ pub(super) fn adopted(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<()> {
     let mut excluded: Vec<(usize, Vec<super::Excluded>)> = Vec::new();
     for (i, t) in survey.trees.iter().enumerate() {
         let Some(Content::Table { plan, .. }) = &t.content else { continue };
+        let came_back = |no: &PageNo| survey.adopted.contains(no) || survey.unnamed.contains(no);
         let slots: Vec<Slot> = t
             .tree
             .slots
             .iter()
-            .filter(|s| matches!(s, Slot::Leaf { page, .. } if survey.adopted.contains(page) || survey.unnamed.contains(page)))
+            .filter(|s| matches!(s, Slot::Leaf { page, .. } | Slot::Entry { page, .. } if came_back(page)))
             .copied()
             .collect();
-        let Some((index, index_slots)) = plan.indexes.iter().find_map(|p| Some((p, witness(survey, p)?))).filter(|_| !slots.is_empty())
-        else {
-            continue;
-        };
-        let sides =
-            Sides { pages: &survey.pages, table_slots: &slots, table_plan: plan, index_slots, plan: index, encoding: survey.encoding };
-        let mut known: Vec<u64> = Vec::new();
-        sides.each_entry(ctx, &mut |s| known.push(s.hash))?;
-        known.par_sort_unstable();
-        let mut gone = Vec::new();
-        sides.each_row(ctx, &mut |s| {
-            // A cell that its pointer names is live, whatever the index says.
-            let doubtful = survey.adopted.contains(&s.page) || s.cell >= UNNAMED;
-            if doubtful && known.binary_search(&s.hash).is_err() {
-                gone.push(super::Excluded {
-                    page: s.page,
-                    cell: s.cell,
-                    rowid: s.rowid,
-                    code: Code::DeletedRow,
-                    got: u64::from(index.object.0),
-                });
-            }
-        })?;
-        excluded.push((i, gone));
+        let mut gone: BTreeMap<(PageNo, u16), super::Excluded> = BTreeMap::new();
+        for (index, index_slots) in plan.indexes.iter().filter_map(|p| Some((p, witness(survey, p)?))).filter(|_| !slots.is_empty()) {
+            let sides =
+                Sides { pages: &survey.pages, table_slots: &slots, table_plan: plan, index_slots, plan: index, encoding: survey.encoding };
+            let mut known: Vec<u64> = Vec::new();
+            sides.each_entry(ctx, &mut |s| known.push(s.hash))?;
+            known.par_sort_unstable();
+            sides.each_row(ctx, &mut |s| {
+                // A cell that its pointer names is live, whatever the index says.
+                let doubtful = survey.adopted.contains(&s.page) || s.cell >= UNNAMED;
+                if doubtful && known.binary_search(&s.hash).is_err() {
+                    let got = u64::from(index.object.0);
+                    let row = super::Excluded { page: s.page, cell: s.cell, rowid: s.rowid, code: Code::DeletedRow, got };
+                    gone.entry((s.page, s.cell)).or_insert(row);
+                }
+            })?;
+        }
+        excluded.push((i, gone.into_values().collect::<Vec<_>>()));
     }
     for (i, gone) in excluded {
         let Some(t) = survey.trees.get_mut(i) else { continue };

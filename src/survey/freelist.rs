@@ -1,9 +1,12 @@
 //! The freelist: a chain of trunk pages, each naming leaves (section 1.5).
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::ctx::Ctx;
 use crate::error::Result;
 use crate::finding::{Code, Defect, Findings, Note, Site};
 use crate::format::freelist::Trunk;
+use crate::ids::{PageNo, wide};
 use crate::tree::{Claims, Owner, Pages, Role};
 
 /// What the freelist holds.
@@ -75,4 +78,36 @@ pub fn walk(pages: &Pages<'_>, first: u32, declared: u32, claims: &Claims, log: 
         list.whole = false;
     }
     Ok(list)
+}
+
+impl Freelist {
+    /// Looks for trunks that the chain does not reach, because the header or a trunk before them is damaged: orphans that
+    /// read as a trunk and name orphans only. Gives all pages that were free by them. Where one of them leads to a trunk
+    /// that is not there, or where there is more than one chain, the freelist is not whole.
+    #[must_use]
+    pub fn forgotten(&mut self, pages: &Pages<'_>, claims: &Claims, orphans: &[PageNo], log: &mut Findings) -> BTreeSet<PageNo> {
+        let lost: BTreeSet<PageNo> = orphans.iter().copied().collect();
+        let mut trunks: BTreeMap<PageNo, (Option<PageNo>, Vec<PageNo>)> = BTreeMap::new();
+        for &no in orphans {
+            let Some(trunk) = pages.image(no).and_then(|p| Trunk::read(p.bytes, pages.usable).ok()) else { continue };
+            let next = PageNo::new(trunk.next);
+            let follows = next.is_none_or(|n| n != no && (lost.contains(&n) || claims.owner(n) == Some(Owner::FREELIST)));
+            let leaves: Option<Vec<PageNo>> = trunk.leaves().map(|n| PageNo::new(n).filter(|n| *n != no && lost.contains(n))).collect();
+            let Some(leaves) = leaves.filter(|l| follows && !l.is_empty()) else { continue };
+            if leaves.iter().collect::<BTreeSet<_>>().len() == leaves.len() {
+                trunks.insert(no, (next, leaves));
+            }
+        }
+        let followed: BTreeSet<PageNo> = trunks.values().filter_map(|(next, _)| *next).collect();
+        let heads = trunks.keys().filter(|no| !followed.contains(no)).count();
+        let broken = followed.iter().any(|no| lost.contains(no) && !trunks.contains_key(no));
+        self.whole &= heads <= 1 && !broken;
+        let mut freed = BTreeSet::new();
+        for (no, (_, leaves)) in trunks {
+            log.add(Defect::new(Code::TrunkForgotten, 0, wide(leaves.len()), 0), pages.site(Site::default(), no));
+            freed.insert(no);
+            freed.extend(leaves);
+        }
+        freed
+    }
 }

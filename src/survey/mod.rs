@@ -5,6 +5,7 @@
 //! Leaves:   rows to recovery, words to the report.
 
 mod adopt;
+mod branches;
 pub mod compare;
 pub mod compute;
 pub mod entry;
@@ -99,6 +100,8 @@ pub struct Survey<'a> {
     pub freelist: Freelist,
     /// Pages that nothing claims.
     pub orphans: Vec<PageNo>,
+    /// Orphans that a freelist names which the header no longer leads to: they were free, whatever they hold.
+    pub freed: std::collections::BTreeSet<PageNo>,
     /// Orphans that came back into a tree.
     pub adopted: std::collections::BTreeSet<PageNo>,
     /// Leaves with cells that no pointer names.
@@ -170,6 +173,7 @@ impl<'a> Survey<'a> {
             claims,
             freelist: Freelist::default(),
             orphans: Vec::new(),
+            freed: std::collections::BTreeSet::new(),
             adopted: std::collections::BTreeSet::new(),
             unnamed: std::collections::BTreeSet::new(),
             stale: std::collections::BTreeSet::new(),
@@ -184,6 +188,7 @@ impl<'a> Survey<'a> {
             let (trunk, count) = (survey.header.freelist_trunk, survey.header.freelist_count);
             survey.freelist = freelist::walk(&survey.pages, trunk, count, &survey.claims, &mut survey.findings, ctx)?;
             survey.collect_orphans();
+            survey.freed = survey.freelist.forgotten(&survey.pages, &survey.claims, &survey.orphans, &mut survey.findings);
             if round.saturating_add(1) == ADOPTION_ROUNDS || !survey.settle(&mut rowids_settled, ctx)? {
                 break;
             }
@@ -318,6 +323,11 @@ impl<'a> Survey<'a> {
             }
             at = no.next();
         }
+    }
+
+    /// Whether an orphan may be taken into a tree: nothing was ruled about it, and no freelist names it.
+    fn may_come_back(&self, no: PageNo) -> bool {
+        self.claims.ruling(no).is_none() && !self.freed.contains(&no)
     }
 
     fn note_orphans(&mut self) {

@@ -11,9 +11,9 @@ use crate::error::Result;
 use crate::finding::{Findings, Site};
 use crate::ids::{ObjectId, PageNo};
 use crate::schema::RowSource;
-use crate::survey::Survey;
 use crate::survey::adopt::{Reader, reader, shape_of_page};
 use crate::survey::layouts::Profile;
+use crate::survey::{Survey, compare};
 use crate::tree::claims::{Claims, Owner, Role};
 use crate::tree::walk::{Slot, Tree, TreeKind, Walker};
 
@@ -83,16 +83,32 @@ pub(super) fn assign(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
         return Ok(false);
     }
     let trees = find(survey, ctx)?;
-    let readers: Vec<(usize, Reader)> = lost.iter().filter_map(|&i| Some((i, reader(survey, i)?))).collect();
+    // A freelist that is not whole names no free page for sure: a tree may then be one that was dropped.
+    let vouched = |reader: &Reader| match reader {
+        Reader::Table(plan) => survey.freelist.whole || compare::has_witness(survey, plan),
+        Reader::Index(_) => true,
+    };
+    let readers: Vec<(usize, bool, Reader)> = lost
+        .iter()
+        .filter_map(|&i| {
+            let reader = reader(survey, i)?;
+            Some((i, vouched(&reader), reader))
+        })
+        .collect();
     // (score, leaves, orphan tree, object's tree)
     let mut fits: Vec<(u32, usize, usize, usize)> = Vec::new();
     for (at, tree) in trees.iter().enumerate() {
         ctx.check()?;
-        if tree.leaves().chain(tree.interiors.iter().map(|(no, _)| *no)).any(|no| survey.claims.ruling(no).is_some()) {
+        if tree.leaves().chain(tree.interiors.iter().map(|(no, _)| *no)).any(|no| !survey.may_come_back(no)) {
             continue;
         }
+        let current = tree.interiors.iter().all(|(no, _)| is_current(survey, *no));
         let mut profile: Option<Profile> = None;
-        for (place, reader) in &readers {
+        for (place, vouched, reader) in &readers {
+            let named = hint(survey, *place) == Some(tree.root);
+            if !named && !(*vouched && current) {
+                continue;
+            }
             let same_kind = survey.trees.get(*place).is_some_and(|t| t.tree.kind == tree.kind);
             // A declaration from elsewhere has to fit by what its columns mean: its order may be another one.
             if let (true, Reader::Table(plan), true) = (same_kind, reader, from_elsewhere(survey, *place)) {
@@ -105,7 +121,6 @@ pub(super) fn assign(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
                 }
             }
             if let Some(score) = same_kind.then(|| score(survey, reader, tree)).flatten() {
-                let named = hint(survey, *place) == Some(tree.root);
                 let score = if named { score.saturating_add(NAMED) } else { score };
                 fits.push((score, tree.leaves().count(), at, *place));
             }
@@ -146,6 +161,13 @@ pub(super) fn assign(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
         }
     }
     Ok(!given.is_empty())
+}
+
+/// Whether no child of an orphaned interior page has found another parent since: a freed page still names them.
+pub(super) fn is_current(survey: &Survey<'_>, no: PageNo) -> bool {
+    let Ok(page) = survey.pages.leaf(no) else { return false };
+    let children = page.cells(survey.pages.split).filter_map(|(_, c)| c.ok()?.child).chain(page.right_child);
+    children.filter_map(PageNo::new).all(|child| survey.claims.owner(child).is_none())
 }
 
 /// Whether the declaration of a tree's object is not the evidence's own.

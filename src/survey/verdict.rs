@@ -49,6 +49,7 @@ pub fn class_of(code: Code, object: Option<ObjectId>, catalog: &Catalog) -> Clas
         | Code::TrunkOutside
         | Code::TrunkLoop
         | Code::TrunkCountTooBig
+        | Code::TrunkForgotten
         | Code::FreelistCountWrong
         | Code::FreePageInUse
         | Code::FreeLeafOutside

@@ -73,6 +73,21 @@ pub enum Slot {
     },
 }
 
+impl Slot {
+    /// The slot of a subtree as part of a tree: where its own parents set no bound, those around it do, and its root hangs
+    /// on the pointer `by`.
+    #[must_use]
+    pub fn within(self, by: Option<Reference>, above: Option<i64>, upto: Option<i64>) -> Slot {
+        match self {
+            Slot::Leaf { page, by: b, above: a, upto: u } => Slot::Leaf { page, by: b.or(by), above: a.or(above), upto: u.or(upto) },
+            Slot::Hole { by: b, child, above: a, upto: u, height } => {
+                Slot::Hole { by: b.or(by), child, above: a.or(above), upto: u.or(upto), height }
+            }
+            Slot::Entry { .. } => self,
+        }
+    }
+}
+
 /// A page that two references lead to; the second was not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contested {

@@ -7,6 +7,7 @@ pub(super) mod fts;
 pub(super) mod index;
 pub(super) mod objects;
 pub(super) mod read_back;
+mod rivals;
 pub(super) mod schema;
 pub(super) mod table;
 pub(super) mod unique;

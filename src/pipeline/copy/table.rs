@@ -9,14 +9,12 @@ use crate::build::{DatabaseWriter, IndexTree, TableTree};
 use crate::bytes::{u16_at, u32_at};
 use crate::ctx::Ctx;
 use crate::error::Result;
-use crate::finding::Code;
 use crate::format::{Fields, Value};
 use crate::ids::{ObjectId, PageNo, RootPage, wide};
 use crate::recover::Selection;
 use crate::recover::live::{LiveRow, RowReader, rows};
 use crate::survey::entry::{EntryHash, EntrySum};
 use crate::survey::plan::TablePlan;
-use crate::survey::table::Excluded;
 use crate::survey::{Content, Survey};
 use crate::tree::Slot;
 
@@ -112,7 +110,7 @@ pub(crate) fn each_in_order(
 }
 
 /// All rows as (key, place), sorted by key; equal keys in the order of the tree.
-fn by_reference(
+pub(crate) fn by_reference(
     survey: &Survey<'_>,
     plan: &TablePlan,
     slots: &[Slot],
@@ -167,64 +165,4 @@ pub(crate) fn key_order(plan: &TablePlan) -> Option<KeyOrder> {
 
 pub(crate) fn place_of(b: &[u8]) -> Option<(PageNo, u16)> {
     Some((PageNo::new(u32_at(b, 0)?)?, u16_at(b, 4)?))
-}
-
-/// Rows whose key stands more than once in a table that is out of order: all but one are excluded. The first that lies
-/// within the bounds of its parents stays, or the first of all.
-pub(crate) fn twice(
-    survey: &Survey<'_>,
-    plan: &TablePlan,
-    slots: &[Slot],
-    selection: &mut Selection,
-    target: &Target<'_>,
-    ctx: &Ctx,
-) -> Result<()> {
-    let mut sorted = by_reference(survey, plan, slots, selection, target, ctx)?;
-    let bounds: std::collections::BTreeMap<PageNo, (Option<i64>, Option<i64>)> = slots
-        .iter()
-        .filter_map(|s| match *s {
-            Slot::Leaf { page, above, upto, .. } => Some((page, (above, upto))),
-            _ => None,
-        })
-        .collect();
-    let fits = |rowid: i64, page: PageNo| {
-        bounds.get(&page).is_none_or(|(above, upto)| above.is_none_or(|a| rowid > a) && upto.is_none_or(|u| rowid <= u))
-    };
-    let unnamed: std::collections::BTreeSet<(PageNo, u16)> =
-        plan.indexes.iter().flat_map(|i| super::unique::absent(survey, i.object)).collect();
-    let mut last: Vec<u8> = Vec::new();
-    let mut keeper: Option<(PageNo, u16)> = None;
-    let mut losers: Vec<Excluded> = Vec::new();
-    while let Some((key, place)) = sorted.next()? {
-        let Some(place) = place_of(place) else { continue };
-        if keeper.is_none() || last != key {
-            last.clear();
-            last.extend_from_slice(key);
-            keeper = Some(place);
-            continue;
-        }
-        let rowid = (plan.key.is_none()).then(|| rowid_of(key));
-        let mut loser = place;
-        if let Some(first) = keeper {
-            // An index that has the one and not the other decides, then the bounds.
-            let better = match (unnamed.contains(&first), unnamed.contains(&place)) {
-                (true, false) => true,
-                (false, true) => false,
-                _ => rowid.is_some_and(|r| !fits(r, first.0) && fits(r, place.0)),
-            };
-            if better {
-                keeper = Some(place);
-                loser = first;
-            }
-        }
-        losers.push(Excluded { page: loser.0, cell: loser.1, rowid, code: Code::RowidTwice, got: 0 });
-    }
-    for e in losers {
-        selection.exclude(e);
-    }
-    Ok(())
-}
-
-fn rowid_of(key: &[u8]) -> i64 {
-    crate::bytes::u64_at(key, 0).map_or(0, |n| i64::from_ne_bytes((n ^ (1 << 63)).to_ne_bytes()))
 }

@@ -22,7 +22,8 @@ use crate::survey::{Content, IndexFit, Survey};
 use crate::tree::Slot;
 
 use super::index::{EntryMaker, order};
-use super::table::{place_of, twice};
+use super::rivals::twice;
+use super::table::place_of;
 use super::{Copied, Target, sort_memory};
 
 /// Settles all tables.
@@ -56,10 +57,13 @@ fn is_whole(survey: &Survey<'_>, index: ObjectId) -> bool {
     })
 }
 
-/// Rows that an index, which was compared with its table, has no entry for.
+/// Rows that an index, which was compared with its table, has no entry for. Of rows that are the same to the index it does not
+/// say which is absent.
 pub(crate) fn absent(survey: &Survey<'_>, index: ObjectId) -> BTreeSet<(PageNo, u16)> {
     match survey.tree_of(index).and_then(|t| t.content.as_ref()) {
-        Some(Content::Index { fit: IndexFit::Differs { absent, .. }, .. }) => absent.iter().map(|a| (a.page, a.cell)).collect(),
+        Some(Content::Index { fit: IndexFit::Differs { absent, .. }, .. }) => {
+            absent.iter().filter(|a| !a.copied).map(|a| (a.page, a.cell)).collect()
+        }
         _ => BTreeSet::new(),
     }
 }
