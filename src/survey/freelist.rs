@@ -82,8 +82,9 @@ pub fn walk(pages: &Pages<'_>, first: u32, declared: u32, claims: &Claims, log: 
 
 impl Freelist {
     /// Looks for trunks that the chain does not reach, because the header or a trunk before them is damaged: orphans that
-    /// read as a trunk and name orphans only. Gives all pages that were free by them. Where one of them leads to a trunk
-    /// that is not there, or where there is more than one chain, the freelist is not whole.
+    /// read as a trunk and name orphans only. Gives all pages that were free by them. A trunk that names none has eight zero
+    /// bytes where the header of the page was that it had been before. Where one trunk leads to another that is not there, or
+    /// where there is more than one chain, the freelist is not whole.
     #[must_use]
     pub fn forgotten(&mut self, pages: &Pages<'_>, claims: &Claims, orphans: &[PageNo], log: &mut Findings) -> BTreeSet<PageNo> {
         let lost: BTreeSet<PageNo> = orphans.iter().copied().collect();
@@ -93,18 +94,20 @@ impl Freelist {
             let next = PageNo::new(trunk.next);
             let follows = next.is_none_or(|n| n != no && (lost.contains(&n) || claims.owner(n) == Some(Owner::FREELIST)));
             let leaves: Option<Vec<PageNo>> = trunk.leaves().map(|n| PageNo::new(n).filter(|n| *n != no && lost.contains(n))).collect();
-            let Some(leaves) = leaves.filter(|l| follows && !l.is_empty()) else { continue };
+            let Some(leaves) = leaves.filter(|_| follows) else { continue };
             if leaves.iter().collect::<BTreeSet<_>>().len() == leaves.len() {
                 trunks.insert(no, (next, leaves));
             }
         }
         let followed: BTreeSet<PageNo> = trunks.values().filter_map(|(next, _)| *next).collect();
-        let heads = trunks.keys().filter(|no| !followed.contains(no)).count();
+        let heads = trunks.iter().filter(|(no, (_, leaves))| !leaves.is_empty() && !followed.contains(no)).count();
         let broken = followed.iter().any(|no| lost.contains(no) && !trunks.contains_key(no));
         self.whole &= heads <= 1 && !broken;
         let mut freed = BTreeSet::new();
         for (no, (_, leaves)) in trunks {
-            log.add(Defect::new(Code::TrunkForgotten, 0, wide(leaves.len()), 0), pages.site(Site::default(), no));
+            if !leaves.is_empty() {
+                log.add(Defect::new(Code::TrunkForgotten, 0, wide(leaves.len()), 0), pages.site(Site::default(), no));
+            }
             freed.insert(no);
             freed.extend(leaves);
         }
