@@ -43,7 +43,6 @@ const NOT_YET: &[(&str, &str)] = &[
     ("P007", "what damage writes as a freeblock over a cell is hardly ever a freeblock"),
     ("J009", "a journal with one contradiction and nothing for it: its records carry checksums, so damage does not make one"),
     ("X008", "needs a page map beside the database: tests/page_map.rs"),
-    ("V002", "an adopted leaf with rows that were deleted (issue 4)"),
 ];
 
 /// Cases whose copy SQLite does not accept yet, each with the reason. An entry that is met fails the test.
