@@ -3,8 +3,10 @@
 //! SQLite fills a page from its end, so on a page in use some cell or freeblock ends exactly where the usable bytes end.
 //! A page read at the wrong size, with the wrong number of reserved bytes or from the wrong place does not close like that.
 
-use crate::format::cell::Split;
+use crate::format::cell::{Cell, Split};
+use crate::format::header::HEADER_LEN;
 use crate::format::page::{Page, PageKind};
+use crate::format::record::Fields;
 use crate::ids::{PageSize, idx, small};
 
 /// What the cells of a page add up to.
@@ -63,6 +65,32 @@ pub fn shape(bytes: &[u8], header_at: usize, usable: u32) -> Option<Shape> {
 #[must_use]
 pub fn closes(bytes: &[u8], header_at: usize, usable: u32) -> bool {
     shape(bytes, header_at, usable).is_some_and(|s| s.end == usable)
+}
+
+/// Whether the first page of a database closes, and what it leads to stands where it says: the roots that its schema records
+/// name or, on an interior page, its children. At least one of them closes, and no more fail than close. A BLOB may hold pages
+/// of any size; none of its pages is led to.
+#[must_use]
+pub fn leads(bytes: &[u8], size: PageSize, reserved: u8) -> bool {
+    let usable = size.get().saturating_sub(u32::from(reserved));
+    let first = bytes.get(..size.len()).filter(|page| leaves_enough(size, reserved) && closes(page, HEADER_LEN, usable));
+    let Some(page) = first.and_then(|first| Page::with_kind(first, HEADER_LEN, PageKind::from_byte(*first.get(HEADER_LEN)?)?)) else {
+        return false;
+    };
+    let mut fields = Fields::new();
+    let mut root = |cell: &Cell<'_>| {
+        fields.read(cell.local, cell.payload_len).ok()?;
+        fields.value(cell.local, 3)?.as_int().and_then(|n| u32::try_from(n).ok())
+    };
+    let led = page.cells(Split::new(usable)).filter_map(|(_, cell)| cell.ok().and_then(|c| c.child.or_else(|| root(&c))));
+    let (mut close, mut fail) = (0_u32, 0_u32);
+    for no in led.chain(page.right_child).filter(|&no| no > 1) {
+        let at = u64::from(no).saturating_sub(1).saturating_mul(u64::from(size.get()));
+        let child = usize::try_from(at).ok().and_then(|at| bytes.get(at..at.checked_add(size.len())?));
+        let count = if child.is_some_and(|page| closes(page, 0, usable)) { &mut close } else { &mut fail };
+        *count = count.saturating_add(1);
+    }
+    close > 0 && close >= fail
 }
 
 /// Pages looked at for one vote: enough for a clear result, few enough to cost nothing on a large file.

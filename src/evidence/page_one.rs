@@ -239,7 +239,14 @@ fn choose_size(
     first_has_header: bool,
 ) -> Option<(PageSize, u8, Vote, String)> {
     let vote = |size: PageSize, r: u8| page_fit::vote(main, 0, size, r, first_has_header);
-    // The usual case first: what is named is what the pages show.
+    // A first page that leads to others is not outvoted: most pages of a file may hold BLOBs, and those any bytes.
+    let all = || PageSize::ALL.into_iter().filter_map(PageSize::new).map(|s| (s, "the page headers"));
+    for (size, why) in named.iter().copied().chain(all()) {
+        if let Some(r) = [reserved, Some(0)].into_iter().flatten().find(|&r| page_fit::leads(main, size, r)) {
+            return Some((size, r, vote(size, r), why.to_owned()));
+        }
+    }
+    // The usual case next: what is named is what the pages show.
     if let Some(&(size, why)) = named.first() {
         let r = reserved.filter(|&r| page_fit::leaves_enough(size, r)).unwrap_or(0);
         let v = vote(size, r);
@@ -248,8 +255,7 @@ fn choose_size(
         }
     }
     let mut best: Option<(PageSize, u8, Vote, String)> = None;
-    let all = PageSize::ALL.into_iter().filter_map(PageSize::new).map(|s| (s, "the page headers"));
-    for (size, why) in named.iter().copied().chain(all) {
+    for (size, why) in named.iter().copied().chain(all()) {
         for r in page_fit::reserved_candidates(main, 0, size, first_has_header, reserved) {
             let v = vote(size, r);
             if v.agree > 0 && best.as_ref().is_none_or(|(_, _, b, _)| v.beats(b)) {
@@ -289,7 +295,7 @@ fn shifted(main: &[u8]) -> Option<(Geometry, u32)> {
         }
     }
     let (size, rest, n) = best?;
-    let byte_shift = displaced::shift_of(rest, size)?;
+    let byte_shift = displaced::shift_of(rest, size).filter(|shift| *shift != 0)?;
     let geometry = Geometry {
         page_size: size,
         reserved: 0,
