@@ -10,7 +10,7 @@ use crate::ctx::Ctx;
 use crate::error::Result;
 use crate::finding::{Code, Defect, Site};
 use crate::format::ptrmap::PtrmapKind;
-use crate::format::{Fields, PageKind, Value};
+use crate::format::{Fields, Page, PageKind, Value};
 use crate::ids::{ObjectId, PageNo, wide};
 use crate::survey::judge::fits_declaration;
 use crate::survey::key::KeyOrder;
@@ -104,7 +104,8 @@ pub(super) fn adopt(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
         .keys()
         .filter_map(|&i| {
             let slots = &survey.trees.get(i)?.tree.slots;
-            Some((i, slots.iter().enumerate().filter(|(_, s)| matches!(s, Slot::Hole { .. })).map(|(at, _)| at).collect()))
+            let open = |s: &Slot| matches!(s, Slot::Hole { .. }) && !is_cut_off(survey, s);
+            Some((i, slots.iter().enumerate().filter(|(_, s)| open(s)).map(|(at, _)| at).collect()))
         })
         .collect();
     let mut budget = COMPARISONS;
@@ -241,7 +242,7 @@ pub(super) fn reader(survey: &Survey<'_>, tree: usize) -> Option<Reader> {
 
 fn orphan(survey: &Survey<'_>, no: PageNo) -> Option<Orphan> {
     let page = survey.pages.leaf(no).ok()?;
-    if page.cell_count == 0 || page.kind.is_interior() {
+    if page.cell_count == 0 || page.kind.is_interior() || !is_full_of_cells(survey, no, &page) {
         return None;
     }
     let mut range: Option<(i64, i64)> = None;
@@ -259,6 +260,25 @@ fn orphan(survey: &Survey<'_>, no: PageNo) -> Option<Orphan> {
         }
     }
     (!first.is_empty()).then_some(Orphan { page: no, kind: page.kind, range, first })
+}
+
+/// Whether the cells of an orphan whose header is clobbered fill it to its end, as those of a leaf do: an overflow page may
+/// hold a page of another database, which only a part of it is.
+fn is_full_of_cells(survey: &Survey<'_>, no: PageNo, page: &Page<'_>) -> bool {
+    if survey.pages.page(no).is_ok() {
+        return true;
+    }
+    let cells = page.cells(survey.pages.split).filter_map(|(_, c)| c.ok());
+    let (lowest, covered) = cells.fold((survey.pages.usable, 0_u32), |(l, n), c| (l.min(c.at), n.saturating_add(c.len)));
+    let room = survey.pages.usable.saturating_sub(lowest);
+    covered.saturating_mul(10) >= room.saturating_mul(9)
+}
+
+/// Whether the missing leaf of a hole lies behind the end of the file where the header counts more pages: it was cut off, and no
+/// page that is there can be it.
+fn is_cut_off(survey: &Survey<'_>, hole: &Slot) -> bool {
+    let behind = survey.pages.count().saturating_add(1)..=survey.header.page_count;
+    matches!(hole, Slot::Hole { by: Some(_), child, height: Some(0), .. } if behind.contains(child))
 }
 
 /// The hole of a tree that an orphan fits, with how well it does.
