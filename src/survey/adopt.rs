@@ -12,7 +12,7 @@ use crate::finding::{Code, Defect, Site};
 use crate::format::ptrmap::PtrmapKind;
 use crate::format::{Fields, Page, PageKind, Value};
 use crate::ids::{ObjectId, PageNo, wide};
-use crate::survey::judge::fits_declaration;
+use crate::survey::judge::{fits_declaration, is_natural};
 use crate::survey::key::KeyOrder;
 use crate::survey::plan::{IndexPlan, Row, TablePlan};
 use crate::survey::{Survey, branches, compare, pointer_map};
@@ -53,6 +53,14 @@ impl Reader {
                 let last = row.fields.values(row.payload).last();
                 self.is_full(row) && (!plan.by_rowid() || matches!(last, Some(Value::Int(_))))
             }
+        }
+    }
+
+    /// Whether the values of a record are of the classes that the columns are named for.
+    fn is_natural(&self, row: &Row<'_>) -> bool {
+        match self {
+            Reader::Table(plan) => is_natural(plan, row),
+            Reader::Index(_) => true,
         }
     }
 
@@ -144,14 +152,8 @@ pub(super) fn adopt(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
     let mut chosen: BTreeMap<(usize, usize), Vec<Orphan>> = BTreeMap::new();
     for (orphan, mut places) in candidates {
         places.retain(|p| vouched.get(&p.tree).copied().unwrap_or(false));
-        places.sort_unstable();
-        let best = places.pop();
-        let second = places.pop();
-        match (best, second) {
-            // Two trees that it fits equally well: neither gets it.
-            (Some(a), Some(b)) if a.score == b.score => {}
-            (Some(a), _) => chosen.entry((a.tree, a.slot)).or_default().push(orphan),
-            (None, _) => {}
+        if let Some(place) = best(&places) {
+            chosen.entry((place.tree, place.slot)).or_default().push(orphan);
         }
     }
     let places = chosen.iter().flat_map(|(hole, orphans)| orphans.iter().map(|o| (o.page, *hole))).collect();
@@ -199,13 +201,20 @@ fn put(survey: &mut Survey<'_>, tree: usize, mut filling: BTreeMap<usize, Fillin
     }
 }
 
+/// Where an orphan goes; `None` when it fits nothing, or two trees equally well: neither gets it then.
+fn best(places: &[Place]) -> Option<Place> {
+    let best = places.iter().max()?;
+    let rival = places.iter().any(|p| p.tree != best.tree && p.score == best.score);
+    (!rival).then_some(*best)
+}
+
 /// Whether some orphan fits no hole of any tree and hangs under no orphaned interior page, as the leaves of a tree would
 /// whose schema row is lost; or whether two that fit one hole overlap, as leaves of one tree never do.
 fn has_stray(survey: &Survey<'_>, candidates: &[(Orphan, Vec<Place>)]) -> bool {
     let mut ranges: Vec<(usize, usize, i64, i64)> = candidates
         .iter()
         .filter_map(|(o, places)| {
-            let (place, (low, high)) = (places.iter().max()?, o.range?);
+            let (place, (low, high)) = (best(places)?, o.range?);
             Some((place.tree, place.slot, low, high))
         })
         .collect();
@@ -345,12 +354,12 @@ fn shape(survey: &Survey<'_>, reader: &Reader, orphan: &Orphan) -> Option<u32> {
     shape_of_page(survey, reader, orphan.page)
 }
 
-/// How well the records of a leaf fit a tree, 0 to 250; `None` when they do not.
+/// How well the records of a leaf fit a tree, 0 to 350; `None` when they do not.
 pub(super) fn shape_of_page(survey: &Survey<'_>, reader: &Reader, no: PageNo) -> Option<u32> {
     let page = survey.pages.leaf(no).ok()?;
     let mut payloads = PayloadReader::new();
     let mut fields = Fields::new();
-    let (mut seen, mut good, mut full) = (0_u32, 0_u32, 0_u32);
+    let (mut seen, mut good, mut full, mut natural) = (0_u32, 0_u32, 0_u32, 0_u32);
     for (_, cell) in page.cells(survey.pages.split).take(SAMPLE) {
         let Ok(cell) = cell else { continue };
         seen = seen.saturating_add(1);
@@ -362,6 +371,7 @@ pub(super) fn shape_of_page(survey: &Survey<'_>, reader: &Reader, no: PageNo) ->
         let (fits, whole) = (reader.fits(&row), reader.is_full(&row));
         good = good.saturating_add(u32::from(fits));
         full = full.saturating_add(u32::from(fits && whole));
+        natural = natural.saturating_add(u32::from(fits && reader.is_natural(&row)));
     }
     // Nine of ten: a damaged cell must not cost the leaf.
     if seen == 0 || good.saturating_mul(10) < seen.saturating_mul(9) {
@@ -372,7 +382,7 @@ pub(super) fn shape_of_page(survey: &Survey<'_>, reader: &Reader, no: PageNo) ->
         Reader::Table(plan) => u32::try_from(plan.columns.iter().filter(|c| c.not_null).count()).unwrap_or(0).min(50),
         Reader::Index(_) => 0,
     };
-    Some(share(good).saturating_add(share(full)).saturating_add(typed))
+    Some(share(good).saturating_add(share(full)).saturating_add(share(natural)).saturating_add(typed))
 }
 
 /// What takes the place of a hole; `None` when nothing does.

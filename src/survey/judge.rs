@@ -3,8 +3,8 @@
 use crate::finding::{Code, Defect, Findings, Site};
 use crate::format::Value;
 use crate::ids::wide;
-use crate::schema::IndexSource;
 use crate::schema::expr::Fault;
+use crate::schema::{Affinity, IndexSource};
 use crate::survey::compute::{Computer, Outcome};
 use crate::survey::entry::{EntryHash, EntrySum};
 use crate::survey::plan::{ClassRule, IndexPlan, Row, TablePlan};
@@ -207,6 +207,20 @@ pub fn fits_declaration(plan: &TablePlan, row: &Row<'_>) -> bool {
             return value.is_null();
         }
         !(c.not_null && value.is_null()) && class_fits(c.class, plan.stored_value(row, i).unwrap_or(value), plan)
+    })
+}
+
+/// Whether every value of a record has the storage class that its column's affinity is named for. Others may stand there too;
+/// that they all do speaks for another table.
+pub fn is_natural(plan: &TablePlan, row: &Row<'_>) -> bool {
+    plan.columns.iter().all(|c| {
+        let value = c.position.and_then(|p| row.fields.value(row.payload, p)).unwrap_or(Value::Null);
+        match (c.affinity, value) {
+            (_, Value::Null) | (Affinity::Blob | Affinity::Numeric, _) => true,
+            (Affinity::Integer, value) => matches!(value, Value::Int(_)),
+            (Affinity::Real, value) => matches!(value, Value::Real(_)),
+            (Affinity::Text, value) => matches!(value, Value::Text(_)),
+        }
     })
 }
 

@@ -181,13 +181,11 @@ fn hint(survey: &Survey<'_>, place: usize) -> Option<PageNo> {
     survey.catalog.get(survey.trees.get(place)?.object)?.row.as_ref()?.hint
 }
 
-/// Whether nothing says where the tree of an object begins. A root that is named and wiped leads to several orphan trees,
-/// which come back one by one.
+/// Whether nothing says where the tree of an object begins: its root page is outside, or it is a sound page that is not its
+/// own. A root that is named and wiped, or overwritten, led to several orphan trees; they come back through its hole.
 fn root_is_unknown(survey: &Survey<'_>, tree: &Tree) -> bool {
     tree.slots.iter().all(|s| match s {
-        Slot::Hole { by: None, child, .. } => {
-            *child == 0 || *child > survey.pages.count() || survey.pages.usable_bytes(tree.root).iter().any(|b| *b != 0)
-        }
+        Slot::Hole { by: None, child, .. } => *child == 0 || *child > survey.pages.count() || survey.pages.page(tree.root).is_ok(),
         _ => false,
     })
 }
