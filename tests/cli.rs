@@ -189,3 +189,46 @@ fn a_second_recovery_says_what_it_moved_and_how_to_run_again() {
     assert_eq!(again.status.code(), Some(2), "{command}: {}", told(&again));
     assert!(std::fs::exists(path("it's out.moved-aside-2")).unwrap());
 }
+
+fn corpus(case: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(case).join("db.sqlite").display().to_string()
+}
+
+#[test]
+fn a_page_that_is_not_there_is_told_from_one_that_is_missing() {
+    for (page, why) in [("1", "page 1 is missing: of the 39 pages"), ("40", "page 40 is not there: the database has 39 pages")] {
+        let out = rootpage(&["page", &corpus("page1-missing"), page]);
+        assert_eq!(out.status.code(), Some(64));
+        assert!(told(&out).contains(why), "{}", told(&out));
+    }
+}
+
+#[test]
+fn only_a_page_whose_own_bytes_are_damaged_is_marked() {
+    let out = rootpage(&["map", &corpus("leaf-zero")]);
+    let map = String::from_utf8(out.stdout).unwrap();
+    let marked: Vec<&str> = map.lines().filter(|l| l.contains('!')).collect();
+    assert_eq!(marked, ["20 1 unreadable! root:4(orders) main"], "pages of an index that bears witness are not damaged");
+    // What they are witness of is told all the same.
+    let out = rootpage(&["map", "--json", &corpus("leaf-zero")]);
+    let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let codes_of = |page: u64| {
+        json["findings"].as_array().unwrap().iter().find(|f| {
+            let first = f["first"].as_u64().unwrap();
+            (first..first + f["count"].as_u64().unwrap()).contains(&page)
+        })
+    };
+    assert_eq!(codes_of(20).unwrap()["codes"], serde_json::json!(["P009"]));
+    assert_eq!(codes_of(18).unwrap()["codes"], serde_json::json!(["I002"]));
+    assert!(codes_of(2).is_none());
+}
+
+#[test]
+fn an_index_is_right_not_to_have_a_row_that_was_deleted() {
+    let out = rootpage(&["check", &corpus("freelist-trunk-zero-interior-zero"), "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let codes: Vec<&str> = json["findings"].as_array().unwrap().iter().map(|f| f["code"].as_str().unwrap()).collect();
+    assert!(codes.contains(&"V002") && !codes.contains(&"I001") && !codes.contains(&"I005"), "{codes:?}");
+    let index = json["objects"].as_array().unwrap().iter().find(|o| o["name"] == "orders_customer").unwrap();
+    assert_eq!(index["status"], "whole");
+}

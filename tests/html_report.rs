@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use report_samples as samples;
+use rootpage::report::model::PageMark;
 use rootpage::report::{Report, html};
 
 fn browser() -> Option<PathBuf> {
@@ -96,7 +97,8 @@ fn the_map_tells_what_a_page_is() {
     let json =
         result.strip_prefix("OK ").unwrap_or_else(|| panic!("{result}")).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
     let v: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(v["byNumber"].as_str().unwrap().split(" · ").count(), 2, "{v}");
+    assert_eq!(v["byNumber"].as_str().unwrap().split(" · ").count(), 3, "{v}");
+    assert!(v["byNumber"].as_str().unwrap().contains(" · damaged · "), "{v}");
     assert!(v["byNumber"].as_str().unwrap().starts_with("table-interior of table messages"), "{v}");
     assert!(v["byTap"].as_str().unwrap().starts_with("table-leaf of table sqlite_schema"), "{v}");
     assert!(v["overruled"].as_str().unwrap().contains("as the given map says"), "{v}");
@@ -107,6 +109,35 @@ fn the_map_tells_what_a_page_is() {
     assert_eq!(v["title"], "state.db - rootpage");
     assert_eq!(v["requests"], 0);
     assert_eq!(v["wide"], false);
+}
+
+#[test]
+fn a_page_is_told_by_its_codes_when_its_findings_are_not_kept() {
+    let mut report = samples::damaged(1000);
+    report.findings.iter_mut().for_each(|g| g.kept.clear());
+    let mark = |first, count, codes: &[&str]| PageMark { first, count, codes: codes.iter().map(|c| (*c).to_owned()).collect() };
+    report.marks = vec![mark(17, 1, &["P001"]), mark(18, 200, &["C003", "I002"]), mark(900, 1, &["P001"])];
+    let script = "const go = document.getElementById('go'), told = document.getElementById('told'); \
+        return [16, 17, 18, 217, 218, 899, 900, 901].map(n => { go.value = n; go.dispatchEvent(new Event('change')); \
+            return told.textContent.split(' · ').filter(w => /^[A-Z][0-9]{3} /.test(w)).join('+'); }).join('|')";
+    let Some(result) = drive(&report, script) else { return };
+    let (one, two) = ("P001 page-kind-bad", "C003 varint-cut+I002 index-entry-without-row");
+    assert_eq!(result, format!("OK |{one}|{two}|{two}|||{one}|"));
+}
+
+#[test]
+fn however_much_is_lost_the_page_can_be_read() {
+    let text = html::render(&samples::vast()).unwrap();
+    let next = text.find("<h2>What to do next</h2>").unwrap();
+    // What is folded does not count.
+    let mut open = String::new();
+    for (i, part) in text[..next].split("<details class=\"fold\">").enumerate() {
+        open.push_str(if i == 0 { part } else { part.split_once("</details>").unwrap().1 });
+    }
+    assert!(open.matches("<tr>").count() < 30 && open.matches("<li>").count() < 30, "{open}");
+    assert!(text.contains("The first 2,000 of 7,983 more tables"));
+    assert!(text.len() < 4 << 20, "{} bytes", text.len());
+    assert_eq!(text.matches("<details").count(), text.matches("</details>").count());
 }
 
 #[test]

@@ -145,7 +145,9 @@ fn a_stale_leaf_is_dropped_from_its_table() {
         assert_eq!(case.ok(&["rows", "in.db", "red", "--map", "my.map"]).lines().count(), left.len());
         let map_now = case.ok(&["map", "in.db", "--map", "my.map"]);
         let role = if word == "free" { "freelist-leaf" } else { word };
-        assert!(map_now.lines().any(|l| l.starts_with(&format!("{leaf} 1 {role}! - "))), "{word}: {map_now}");
+        // What the map says of a page is no damage to its bytes.
+        let mark = if word == "unreadable" { "!" } else { "" };
+        assert!(map_now.lines().any(|l| l.starts_with(&format!("{leaf} 1 {role}{mark} - "))), "{word}: {map_now}");
     }
 }
 
@@ -207,10 +209,10 @@ fn a_line_that_cannot_be_followed_is_named() {
     let red = case.root("red");
     let lines = case.ok(&["map", "in.db"]).lines().count() + 1;
     for (line, why) in [
-        ("3 one table-leaf - main".to_owned(), "expected"),
-        ("0 1 orphan - main".to_owned(), "expected"),
-        ("3 1 orphan".to_owned(), "expected"),
-        ("3 1 orphan nobody main".to_owned(), "expected"),
+        ("3 one table-leaf - main".to_owned(), "\"one\" is no number"),
+        ("0 1 orphan - main".to_owned(), "there is no page 0"),
+        ("3 1 orphan".to_owned(), "3 fields"),
+        ("3 1 orphan nobody main".to_owned(), "\"nobody\" is none"),
         ("3 1 leaf root:2 main".to_owned(), "no role"),
         ("900 1 orphan - main".to_owned(), "not in the database"),
         ("4294967295 1 orphan - main".to_owned(), "not in the database"),

@@ -7,6 +7,7 @@ mod report_samples;
 use std::path::Path;
 
 use report_samples as samples;
+use rootpage::report::diff::Named;
 use rootpage::report::model::*;
 use rootpage::report::text::{Style, render};
 use rootpage::report::{Report, page_map, text_diff};
@@ -80,6 +81,72 @@ fn lines_fit_and_nothing_escapes() {
             }
         }
     }
+}
+
+#[test]
+fn however_much_is_lost_what_to_do_next_is_near_the_top() {
+    let report = samples::vast();
+    for width in [60, 80, 160] {
+        let text = render(&report, &style(width, false));
+        let next = text.lines().position(|l| l == "What to do next").unwrap();
+        assert!(next < 250 && text.lines().count() < 600, "{next} of {} lines at {width}", text.lines().count());
+        assert!(text.lines().all(|l| l.chars().count() < 450), "a name fills the screen");
+    }
+    let text = render(&report, &style(80, false));
+    for told in ["3,983 more tables", "4,000 lost_and_found", "8,000 rows of 4,000 trees", "lost_and_found_70 to lost_and_found_4069"] {
+        assert!(text.contains(told), "{told}\n{text}");
+    }
+    let lost = text.lines().skip(1).take(6).collect::<Vec<_>>().join(" ");
+    assert!(lost.contains("1,998,005 lost, and an unknown number more"), "{lost}");
+    assert!(text.contains("table_999 ") && text.contains("table_998 "), "the heaviest losses are named");
+    // The JSON has every table and every character.
+    let json = report.to_json();
+    assert!(json.contains("\"table_3999\"") && json.contains("\"lost_and_found_4069\"") && json.contains(&"x\\u0001y".repeat(300)));
+}
+
+#[test]
+fn what_is_lost_stands_under_the_verdict() {
+    let lost = |change: fn(&mut TableRecovery)| {
+        let mut r = samples::recovered();
+        let tables = &mut r.recovery.as_mut().unwrap().tables;
+        tables.truncate(1);
+        change(&mut tables[0]);
+        render(&r, &style(160, false)).lines().nth(1).unwrap().to_owned()
+    };
+    assert!(lost(|t| t.lost.clear()).contains("7 set aside. The copy"));
+    assert!(lost(|t| t.lost.truncate(1)).contains("7 set aside; 5 lost. The copy"));
+    assert!(lost(|_| ()).contains("7 set aside; 5 lost, and an unknown number more. The copy"));
+    assert!(lost(|t| drop(t.lost.remove(0))).contains("7 set aside; an unknown number is lost. The copy"));
+}
+
+#[test]
+fn a_line_of_a_map_that_is_none_is_told_with_what_is_wrong() {
+    for (line, why) in [
+        ("0 1 orphan - main", "line 2: pages are counted from 1; there is no page 0"),
+        ("5 0 orphan - main", "line 2: page count 0: "),
+        ("5 99999999999 orphan - main", "line 2: page count \"99999999999\" is larger than any database is"),
+        ("4294967295 2 orphan - main", "line 2: 2 pages from page 4294967295 on are more than a database can have"),
+        ("5 1 orphan", "line 2: 3 fields; a line has `first count role owner origin`"),
+        ("-5 1 orphan - main", "line 2: first page \"-5\" is no number"),
+        ("5 1 orphan root: main", "line 2: root page \"\" is no number"),
+        ("5 1 orphan me\u{1b}[2J main", "line 2: owner \"me\\u{1b}[2J\" is none; an owner is root:N, object:N, or - for nobody"),
+    ] {
+        let told = page_map::parse(&format!("# rootpage page map 1\n{line}\n")).unwrap_err();
+        assert!(told.starts_with(why), "{line}: {told}");
+    }
+}
+
+#[test]
+fn the_length_of_a_value_is_that_of_the_value() {
+    let value = |v: serde_json::Value| {
+        let mut d = samples::difference();
+        d.tables[0].rows.truncate(1);
+        d.tables[0].rows[0].values = vec![Named { column: "v".into(), value: v }];
+        text_diff::render(&d, &style(80, false))
+    };
+    assert!(value("it's ".repeat(100).into()).contains("… (500 characters)"));
+    assert!(value("\n".repeat(300).into()).contains("… (300 characters)"));
+    assert!(value(serde_json::json!({"blob": "00".repeat(300)})).contains("… (300 bytes)"));
 }
 
 #[test]

@@ -23,13 +23,18 @@ pub(super) struct Args {
     all: bool,
 }
 
+/// A sentence of the table with letters for the values of a finding.
+fn words(sentence: &str) -> String {
+    sentence.replace("{got}", "N").replace("{want}", "M")
+}
+
 impl Args {
     pub(super) fn run(self) -> Result<u8, Fail> {
         let mut out = String::new();
         if self.all {
             for code in Code::ALL {
                 let p = code.problem();
-                let _ = writeln!(out, "{}  {:30}  {}", p.id, p.name, p.sentence);
+                let _ = writeln!(out, "{}  {:30}  {}", p.id, p.name, words(p.sentence));
             }
             emit(&out)?;
             return Ok(0);
@@ -47,7 +52,7 @@ impl Args {
         };
         let _ = writeln!(out, "{} {}\n", p.id, p.name);
         let meaning = p.meaning.split_whitespace().collect::<Vec<_>>().join(" ");
-        let sentence = p.sentence.replace("{got}", "N").replace("{want}", "M");
+        let sentence = words(p.sentence);
         for (lead, text) in [("Found:   ", sentence.as_str()), ("Meaning: ", &meaning), ("Spread:  ", effect), ("Action:  ", p.action)] {
             for (i, line) in wrap(text, width.saturating_sub(9)).iter().enumerate() {
                 let _ = writeln!(out, "{}{line}", if i == 0 { lead } else { "         " });

@@ -13,13 +13,13 @@ use super::options::{Evidence, Running};
 /// List every page with its role and owner, as text or as a picture
 ///
 /// The text has one line for each run of equal pages: first page, count, role, owner, origin. A ! behind the role marks
-/// pages that a finding names.
+/// damaged pages. The picture names owner and findings of each page.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   rootpage map state.db                  text
   rootpage map state.db -o map.html      a picture: every page in the colour of its role
-  rootpage map state.db | grep '!'       the pages with findings
+  rootpage map state.db | grep '!'       the damaged pages
 
 The text can be edited and given back with --map: a line says that pages are
 orphan, free, unreadable, or table-leaf, table-interior, index-leaf, index-interior

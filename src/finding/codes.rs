@@ -59,6 +59,49 @@ impl Code {
     pub fn find(text: &str) -> Option<Code> {
         Code::ALL.iter().copied().find(|c| c.problem().id.eq_ignore_ascii_case(text) || c.problem().name == text)
     }
+
+    /// Whether a finding of this code says that the bytes of the page that it names are not what was written. The others name a
+    /// page as the place of something that is wrong elsewhere: an index entry bears witness of a row that another page lost.
+    #[must_use]
+    pub const fn is_of_page(self) -> bool {
+        !matches!(
+            self,
+            Code::PageWithoutOwner
+                | Code::PageOverruled
+                | Code::LimitReached
+                | Code::TrailingBytes
+                | Code::RowNotInIndex
+                | Code::IndexEntryWithoutRow
+                | Code::IndexCountDiffers
+                | Code::UniqueBroken
+                | Code::ForeignKeyBroken
+                | Code::DeletedRow
+                | Code::RowidTwice
+                | Code::OverflowShared
+                | Code::FreePageInUse
+                | Code::DepthDiffers
+                | Code::TextNotDecodable
+                | Code::MoreValuesThanColumns
+                | Code::DependsOnMissing
+                | Code::IndexWithoutTable
+                | Code::NameTwice
+                | Code::ShadowOrphan
+                | Code::ShadowTableMissing
+                | Code::CollationUnknown
+                | Code::ExpressionUnknown
+                | Code::ModuleUnknown
+                | Code::AutoindexMissing
+                | Code::SchemaRowElsewhere
+                | Code::SchemaRowGiven
+                | Code::TrunkForgotten
+                | Code::FreelistCountWrong
+                | Code::DocsizeWithoutRow
+                | Code::RowWithoutDocsize
+                | Code::PostingsWithoutRow
+                | Code::FtsOlderNulRule
+                | Code::FtsTokenizerUnknown
+        )
+    }
 }
 
 problems! {
@@ -128,7 +171,7 @@ problems! {
         "it is read from there";
     #[doc = "Whole pages are missing or inserted at the front: every page number is off by the same amount."]
     PagesShifted "H017" "pages-shifted" Note
-        "all pages are displaced by {got} pages" =>
+        "every page stands at another place than its number says, off by {got}" =>
         "every pointer is followed with that displacement";
     #[doc = "Bytes were lost or inserted near the front, as by a text-mode transfer: no page stands on a page boundary."]
     BytesShifted "H018" "bytes-shifted" Note
@@ -229,7 +272,7 @@ problems! {
     #[doc = "A b-tree page begins with 2, 5, 10 or 13 (section 1.6)."]
     PageKindBad "P001" "page-kind-bad" StopHere
         "page type byte is {got}" =>
-        "nothing is read through it; its bytes go to the carver";
+        "its pointers are not followed; rows are read out of it only where cells of its table show by their sizes";
     #[doc = "The cell count at offset 3 of the page header is larger than the pointer array can hold."]
     CellCountTooBig "P002" "cell-count-too-big" Note
         "{got} cells are declared, {want} fit the page" =>
@@ -273,7 +316,7 @@ problems! {
     #[doc = "A cell pointer leads into the page header, the pointer array, or behind the usable size."]
     CellOutside "C001" "cell-outside" SkipItem
         "a cell starts at {got}, outside the cell content area that ends at {want}" =>
-        "this cell is dropped; its bytes, if any, go to the carver";
+        "the pointer is not followed; a whole cell that no pointer names is found by the accounting of the page's bytes";
     #[doc = "Two cells share bytes; at most one of them is what was written."]
     CellOverlap "C002" "cell-overlap" Note
         "a cell starts at {got}, inside one that ends at {want}" =>
@@ -634,10 +677,10 @@ problems! {
     PageWithoutOwner "X001" "page-without-owner" Note
         "page {got} belongs to no tree, no chain and not to the freelist" =>
         "it is searched for rows";
-    #[doc = "Every loop over evidence has a bound; DESIGN gives the reasons."]
-    LimitReached "X004" "limit-reached" StopHere
-        "a limit was reached at {got} of {want}" =>
-        "what lies behind it was not read";
+    #[doc = "Every loop over evidence has a bound, so that no file can keep the tool busy for ever. It is a limit of the tool, not damage to the file."]
+    LimitReached "X004" "limit-reached" Note
+        "rootpage stopped a search at its own limit: {got}, at most {want}" =>
+        "nothing is invented for what was not looked at; the words behind the finding say which search it was and what follows";
     #[doc = "It has no trace of database pages."]
     NotSqliteContent "X005" "not-sqlite-content" Note
         "the file is no database" =>

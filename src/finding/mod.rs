@@ -5,7 +5,7 @@
 
 mod codes;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use codes::{Code, Effect, Problem};
 
@@ -117,13 +117,15 @@ pub struct Findings {
     cap: usize,
     counts: BTreeMap<(Code, Option<ObjectId>), u64>,
     kept: Vec<Finding>,
+    /// Which codes name which page: of all findings, the cap takes none away.
+    pages: BTreeSet<(PageNo, Code)>,
 }
 
 impl Findings {
     /// An empty collection that keeps `cap` findings of each (code, object).
     #[must_use]
     pub fn new(cap: usize) -> Findings {
-        Findings { cap, counts: BTreeMap::new(), kept: Vec::new() }
+        Findings { cap, counts: BTreeMap::new(), kept: Vec::new(), pages: BTreeSet::new() }
     }
 
     /// Adds a defect at a place.
@@ -148,6 +150,9 @@ impl Findings {
     fn push(&mut self, finding: Finding) {
         let n = self.counts.entry((finding.defect.code, finding.site.object)).or_insert(0);
         *n = n.saturating_add(1);
+        if let Some(page) = finding.site.page.filter(|_| self.cap > 0) {
+            self.pages.insert((page, finding.defect.code));
+        }
         if *n <= crate::ids::wide(self.cap) {
             self.kept.push(finding);
         }
@@ -155,7 +160,8 @@ impl Findings {
 
     /// Takes over the findings of a worker whose share of the evidence lies behind everything added so far.
     pub fn merge(&mut self, other: Findings) {
-        let Findings { counts, kept, .. } = other;
+        let Findings { counts, kept, pages, .. } = other;
+        self.pages.extend(pages);
         let mut room: BTreeMap<(Code, Option<ObjectId>), u64> = BTreeMap::new();
         for finding in kept {
             let key = (finding.defect.code, finding.site.object);
@@ -188,6 +194,11 @@ impl Findings {
     #[must_use]
     pub fn kept(&self) -> &[Finding] {
         &self.kept
+    }
+
+    /// Which codes name which page, in page order.
+    pub fn pages(&self) -> impl Iterator<Item = (PageNo, Code)> + '_ {
+        self.pages.iter().copied()
     }
 
     /// Whether nothing was found.
@@ -235,6 +246,7 @@ mod tests {
             let mut worker = Findings::new(2);
             for i in 0..3 {
                 let d = Defect::new(Code::VarintCut, chunk * 3 + i, 0, 0);
+                let site = Site { page: PageNo::new(chunk * 3 + i + 1), ..site };
                 all.add(d, site);
                 worker.add(d, site);
             }
@@ -244,5 +256,7 @@ mod tests {
         assert_eq!(all.counts(), parts.counts());
         assert_eq!(all.kept(), parts.kept());
         assert_eq!(all.kept().len(), 2);
+        assert_eq!(all.pages().count(), 9, "every page is named, whatever is kept");
+        assert!(all.pages().eq(parts.pages()));
     }
 }

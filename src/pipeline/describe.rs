@@ -1,11 +1,10 @@
 //! From a survey to the report model.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::finding::Code;
 use crate::ids::{ObjectId, PageNo, wide};
 use crate::report::collect;
-use crate::report::model::{Class, Object, PageRun, Report, Status};
+use crate::report::model::{Class, Object, PageMark, PageRun, Report, Status};
 use crate::schema::{Family, ObjectKind};
 use crate::survey::{Content, Survey, verdict};
 use crate::tree::{Owner, Role};
@@ -38,8 +37,8 @@ pub(super) fn survey(s: &Survey<'_>, report: &mut Report) {
         }
     }
     let mut pages: BTreeMap<Owner, u64> = BTreeMap::new();
-    let damaged: std::collections::BTreeSet<PageNo> =
-        s.findings.kept().iter().filter(|f| f.defect.code != Code::PageWithoutOwner).filter_map(|f| f.site.page).collect();
+    let damaged: BTreeSet<PageNo> = s.findings.pages().filter(|(_, code)| code.is_of_page()).map(|(no, _)| no).collect();
+    report.marks = marks(s);
     let mut at = Some(PageNo::ONE);
     while let Some(no) = at {
         if no.get() > s.pages.count() {
@@ -101,6 +100,32 @@ pub(super) fn survey(s: &Survey<'_>, report: &mut Report) {
         });
     }
     debug_assert_eq!(wide(report.objects.len()), wide(s.catalog.objects().len()));
+}
+
+/// The codes of each page that a finding names, neighbours with the same ones as one.
+fn marks(s: &Survey<'_>) -> Vec<PageMark> {
+    let mut marks: Vec<PageMark> = Vec::new();
+    let mut close = |page: PageNo, codes: Vec<String>| match marks.last_mut() {
+        Some(last) if last.codes == codes && last.first.checked_add(last.count) == Some(page.get()) => {
+            last.count = last.count.saturating_add(1);
+        }
+        _ => marks.push(PageMark { first: page.get(), count: 1, codes }),
+    };
+    let mut open: Option<(PageNo, Vec<String>)> = None;
+    for (page, code) in s.findings.pages().filter(|(page, _)| page.get() <= s.pages.count()) {
+        match &mut open {
+            Some((at, codes)) if *at == page => codes.push(code.problem().id.to_owned()),
+            _ => {
+                if let Some((at, codes)) = open.replace((page, vec![code.problem().id.to_owned()])) {
+                    close(at, codes);
+                }
+            }
+        }
+    }
+    if let Some((at, codes)) = open {
+        close(at, codes);
+    }
+    marks
 }
 
 fn same_run(a: &PageRun, b: &PageRun) -> bool {

@@ -22,7 +22,13 @@ const VALUE_LEN: usize = 80;
 /// `Usage` for a page outside the database.
 pub(super) fn view(survey: &Survey<'_>, no: PageNo, file_offset: Option<u64>) -> Result<PageView> {
     let pages = &survey.pages;
-    let image = pages.image(no).ok_or_else(|| Error::Usage { what: format!("page {no}: the database has {} pages", pages.count()) })?;
+    let image = pages.image(no).ok_or_else(|| Error::Usage {
+        what: match pages.count() {
+            count if no.get() <= count => format!("page {no} is missing: of the {count} pages of the database, no file holds it"),
+            1 => format!("page {no} is not there: the database has 1 page"),
+            count => format!("page {no} is not there: the database has {count} pages"),
+        },
+    })?;
     let role = survey.claims.role(no);
     let owner = survey.claims.owner(no);
     let tree = owner.and_then(|o| survey.trees.get(crate::ids::idx(o.0)));

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::evidence::{InputFile, OpenOptions};
 use crate::ids::{PageNo, idx};
 use crate::pipeline::evidence::input;
+use crate::report::human;
 use crate::report::model::{Input, InputRole, Overruled};
 use crate::report::page_map::{self, MapLine, MapOwner};
 use crate::schema::Object;
@@ -47,12 +48,13 @@ pub(super) fn rule(path: &Path, survey: &Survey<'_>, ctx: &Ctx) -> Result<Ruled>
         let at = |what: String| wrong(format!("line {}: {what}", line.line));
         let role = Role::from_word(&line.role).ok_or_else(|| {
             let known: Vec<&str> = Role::ALL.iter().map(|r| r.word()).collect();
-            at(format!("{:?} is no role; there are: free, {}", line.role, known.join(", ")))
+            at(format!("\"{}\" is no role; there are: free, {}", human::name(&line.role), known.join(", ")))
         })?;
         let start = idx(line.first.saturating_sub(1));
         let pages = said.get_mut(start..start.saturating_add(idx(line.count))).ok_or_else(|| {
             let last = line.first.saturating_add(line.count.saturating_sub(1));
-            at(format!("page {last} is not in the database, which has {} pages", survey.pages.count()))
+            let pages = if line.count == 1 { format!("page {last} is not") } else { format!("pages {} to {last} are not all", line.first) };
+            at(format!("{pages} in the database, which has {} pages", survey.pages.count()))
         })?;
         pages.fill(Some(i));
         let object = match line.owner {
@@ -141,7 +143,7 @@ fn can_be(survey: &Survey<'_>, no: PageNo, ruling: Ruling) -> std::result::Resul
         Role::Orphan | Role::FreelistLeaf | Role::Unreadable => Ok(()),
         role if role.is_tree() => {
             if ruling.given == Given::Nobody {
-                return Err(format!("a {} needs an owner, such as root:5", role.word()));
+                return Err(format!("{} {} needs an owner, such as root:5", human::article(role.word()), role.word()));
             }
             let tree = survey.trees.iter().find(|t| match ruling.given {
                 Given::Root(root) => survey.catalog.get(t.object).and_then(|o| o.root).is_some_and(|r| r.0 == root),
@@ -155,8 +157,11 @@ fn can_be(survey: &Survey<'_>, no: PageNo, ruling: Ruling) -> std::result::Resul
                     Err(format!("the owner has no pages of role {}", role.word()))
                 }
                 Some(page) if Role::of_page(page.kind) == role => Ok(()),
-                Some(page) => Err(format!("page {no} is a {}, not a {}", Role::of_page(page.kind).word(), role.word())),
-                None => Err(format!("page {no} does not read as a {}", role.word())),
+                Some(page) => {
+                    let (is, said) = (Role::of_page(page.kind).word(), role.word());
+                    Err(format!("page {no} is {} {is}, not {} {said}", human::article(is), human::article(said)))
+                }
+                None => Err(format!("page {no} does not read as {} {}", human::article(role.word()), role.word())),
             }
         }
         role => Err(format!(

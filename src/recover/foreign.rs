@@ -96,7 +96,11 @@ fn one(
     };
     let Some(columns) = parent_columns(def, parent_plan, key).filter(|c| c.len() == key.columns.len()) else { return Ok(()) };
     if scan.cells > KEYS {
-        out.log.add(Defect::new(Code::LimitReached, 0, scan.cells, KEYS), Site::object(t.object));
+        let words = format!(
+            "rows of {}, which foreign keys of this table name. These keys are not checked; PRAGMA foreign_key_check on the copy does it",
+            parent.name.text()
+        );
+        out.log.add_with(Defect::new(Code::LimitReached, 0, scan.cells, KEYS), Site::object(t.object), words);
         return Ok(());
     }
     let same: Vec<Sameness> = columns

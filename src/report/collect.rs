@@ -52,12 +52,14 @@ pub fn item(finding: &Finding) -> FindingItem {
     }
 }
 
-/// An origin in words: "main", "wal frame 7", "journal record 3".
+/// An origin in words: "main", "wal frame 7", "journal record 3"; "wal" for the log as a whole.
 #[must_use]
 pub fn origin(origin: Origin) -> String {
     match origin {
         Origin::Main => "main".to_owned(),
+        Origin::Wal { frame } if frame.0 == 0 => "wal".to_owned(),
         Origin::Wal { frame } => format!("wal frame {}", frame.0),
+        Origin::Journal { record: 0 } => "journal".to_owned(),
         Origin::Journal { record } => format!("journal record {record}"),
     }
 }

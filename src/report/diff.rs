@@ -305,6 +305,19 @@ fn hex_bytes(hex: &serde_json::Value) -> u64 {
     wide(hex.as_str().map_or(0, str::len)) >> 1
 }
 
+/// How long a value is, in its own measure.
+#[must_use]
+pub fn length(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::String(text) => counted(wide(text.chars().count()), "character"),
+        serde_json::Value::Object(o) => match o.get("blob").or_else(|| o.get("text")) {
+            Some(hex) => counted(hex_bytes(hex), "byte"),
+            None => counted(wide(literal(value).chars().count()), "character"),
+        },
+        other => counted(wide(other.to_string().chars().count()), "character"),
+    }
+}
+
 /// A value of the model as people read it: an SQL literal, so that NULL, '', x'', 1 and 1.0 differ.
 #[must_use]
 pub fn literal(value: &serde_json::Value) -> String {

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use askama::Template;
 
-use super::human::{bytes, count, counted, escape};
-use super::model::{Access, Class, OutputRole, Report, Status, TableRecovery, Verb};
+use super::human::{bytes, count, counted, escape, name, passage};
+use super::model::{Access, Class, OutputRole, Report, Status, Verb};
 use super::next::{self, Step};
-use super::phrases;
+use super::phrases::{self, LISTED, Losses};
 use crate::error::{Error, Result};
 use crate::ids::wide;
 
@@ -33,7 +33,12 @@ struct Page {
     breakers: Vec<(String, String)>,
     more_breakers: String,
     loss_head: [&'static str; 6],
-    losses: Vec<Loss>,
+    losses: Vec<[String; 6]>,
+    loss_lines: Vec<Loss>,
+    loss_sums: Vec<String>,
+    fold_lines: bool,
+    more_losses: Vec<[String; 6]>,
+    more_losses_words: String,
     after_losses: Vec<String>,
     left_out: Vec<String>,
     steps: Vec<Step>,
@@ -60,7 +65,7 @@ struct Page {
 }
 
 struct Loss {
-    cells: [String; 6],
+    name: String,
     lines: Vec<String>,
 }
 
@@ -120,7 +125,14 @@ struct FileView {
 /// None in practice: the page is written to memory.
 pub fn render(report: &Report) -> Result<String> {
     let recovery = report.recovery.as_ref();
-    let touched: Vec<&TableRecovery> = recovery.iter().flat_map(|r| &r.tables).filter(|t| phrases::is_touched(report, t)).collect();
+    let losses = recovery.map(|r| Losses::new(report, r));
+    let told = losses.as_ref().map(|l| l.told.as_slice()).unwrap_or_default();
+    let folded = || losses.iter().flat_map(|l| l.rest.iter().chain(&l.nameless));
+    let loss_lines: Vec<Loss> = told
+        .iter()
+        .map(|t| Loss { name: name(&t.name), lines: phrases::loss_lines(report, t, ITEMS) })
+        .filter(|l| !l.lines.is_empty())
+        .collect();
     let mut summary: Vec<String> = recovery.map(phrases::ledger).into_iter().collect();
     if let Some(snapshot) = &report.snapshot {
         summary.push(format!("Read as of: {}.", escape(snapshot)));
@@ -145,14 +157,23 @@ pub fn render(report: &Report) -> Result<String> {
             _ => String::new(),
         },
         loss_head: phrases::LOSS_HEAD,
-        losses: touched.iter().map(|t| Loss { cells: phrases::loss_row(t), lines: phrases::loss_lines(report, t, ITEMS) }).collect(),
+        losses: losses.iter().flat_map(Losses::rows).collect(),
+        // What to do next must not drown in it.
+        fold_lines: loss_lines.iter().map(|l| l.lines.len() + 1).sum::<usize>() > LISTED,
+        loss_lines,
+        loss_sums: losses.iter().flat_map(Losses::sums).collect(),
+        more_losses: folded().take(OBJECTS).map(|t| phrases::loss_row(t)).collect(),
+        more_losses_words: match folded().count() {
+            n if n > OBJECTS => format!("The first {} of {} more tables", count(wide(OBJECTS)), count(wide(n))),
+            n => counted(wide(n), "more table"),
+        },
         after_losses: recovery
             .filter(|r| r.output(OutputRole::Copy).is_some())
             .and_then(|r| phrases::whole_tables(report, r))
             .into_iter()
             .chain(phrases::hidden(report))
             .collect(),
-        left_out: recovery.iter().flat_map(|r| &r.left_out).map(phrases::left_out).collect(),
+        left_out: recovery.iter().flat_map(|r| &r.left_out).take(OBJECTS).map(phrases::left_out).collect(),
         steps: next::steps(report),
         has_map: !report.map.is_empty(),
         map_words: format!("{} of {}.", counted(report.page_count, "page"), bytes(u64::from(report.page_size))),
@@ -163,7 +184,7 @@ pub fn render(report: &Report) -> Result<String> {
         sidecars: report
             .sidecars
             .iter()
-            .map(|s| SidecarView { head: phrases::sidecar(s), lines: s.views.iter().map(phrases::view).collect() })
+            .map(|s| SidecarView { head: phrases::sidecar(s), lines: s.views.iter().take(OBJECTS).map(phrases::view).collect() })
             .collect(),
         overruled: report.overruled.iter().take(OBJECTS).map(phrases::overruled).collect(),
         findings_count: count(all),
@@ -171,7 +192,12 @@ pub fn render(report: &Report) -> Result<String> {
         header: report
             .header
             .iter()
-            .map(|h| HeaderView { field: escape(&h.field), value: escape(&h.value), evidence: escape(&h.evidence), overruled: h.overruled })
+            .map(|h| HeaderView {
+                field: escape(&h.field),
+                value: passage(&h.value),
+                evidence: passage(&h.evidence),
+                overruled: h.overruled,
+            })
             .collect(),
         objects: objects(report),
         files: files(report),
@@ -260,7 +286,7 @@ fn objects(report: &Report) -> Vec<Row> {
         .iter()
         .take(OBJECTS)
         .map(|o| Row {
-            name: format!("{} {}", escape(&o.kind), escape(&o.name)),
+            name: format!("{} {}", escape(&o.kind), name(&o.name)),
             status: match o.status {
                 Status::Whole => "whole",
                 Status::Damaged => "damaged",

@@ -1,6 +1,7 @@
 //! Numbers and names for people: grouped digits, sizes, escapes, shell words.
 #![expect(clippy::arithmetic_side_effects, reason = "lengths of text that this module made itself")]
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// A count with its thousands grouped: 1,234,567.
@@ -44,19 +45,70 @@ pub fn bytes(n: u64) -> String {
 #[must_use]
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c if c.is_control() || is_treacherous(c) => {
-                let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
-            }
-            c => out.push(c),
+    text.chars().for_each(|c| escape_one(&mut out, c));
+    out
+}
+
+fn escape_one(out: &mut String, c: char) {
+    match c {
+        '\\' => out.push_str("\\\\"),
+        '\n' => out.push_str("\\n"),
+        '\r' => out.push_str("\\r"),
+        '\t' => out.push_str("\\t"),
+        c if c.is_control() || is_treacherous(c) => {
+            let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+        }
+        c => out.push(c),
+    }
+}
+
+/// Characters of a name that are shown. A damaged name may be thousands long, and then says nothing by its length.
+const NAME: usize = 60;
+
+/// Characters of a sentence with text of the evidence in it that are shown.
+const PASSAGE: usize = 400;
+
+/// A name of the evidence for people: escaped, and cut where it is long. The JSON has all of it.
+#[must_use]
+pub fn name(text: &str) -> String {
+    escape(&clip(text, NAME))
+}
+
+/// A sentence that may quote the evidence, for people: escaped, and cut where it is long.
+#[must_use]
+pub fn passage(text: &str) -> String {
+    escape(&clip(text, PASSAGE))
+}
+
+/// Text as it is, cut so that it takes at most `most` characters once it is escaped; an ellipsis stands for the rest.
+#[must_use]
+pub fn clip(text: &str, most: usize) -> Cow<'_, str> {
+    let mut one = String::new();
+    let (mut used, mut fits) = (0, 0);
+    for (at, c) in text.char_indices() {
+        one.clear();
+        escape_one(&mut one, c);
+        used += one.chars().count();
+        if used < most {
+            fits = at + c.len_utf8();
+        }
+        if used > most {
+            return Cow::Owned(format!("{}…", text.get(..fits).unwrap_or_default()));
         }
     }
-    out
+    Cow::Borrowed(text)
+}
+
+/// A name of the [`clip`]ped length, not escaped: for sentences that are escaped as a whole.
+#[must_use]
+pub fn short_name(text: &str) -> Cow<'_, str> {
+    clip(text, NAME)
+}
+
+/// "a" or "an", as the word asks for.
+#[must_use]
+pub fn article(word: &str) -> &'static str {
+    if word.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
 }
 
 /// Characters that are no control characters, yet reorder, break or hide what follows.
@@ -147,6 +199,20 @@ mod tests {
     fn hostile_text_stays_on_its_line() {
         assert_eq!(escape("a\u{1b}[2J\n\u{202e}b\\"), "a\\u{1b}[2J\\n\\u{202e}b\\\\");
         assert_eq!(escape("größe 日本"), "größe 日本");
+    }
+
+    #[test]
+    fn long_names_are_cut_and_the_cut_shows() {
+        assert_eq!(name("orders"), "orders");
+        assert_eq!(name(&"x".repeat(60)), "x".repeat(60));
+        assert_eq!(name(&"x".repeat(61)), format!("{}…", "x".repeat(59)));
+        // A control character takes five characters on the screen: what is shown is what counts.
+        for text in ["\u{1}".repeat(7000), "日".repeat(7000), "\\".repeat(61)] {
+            let cut = name(&text);
+            assert!(cut.chars().count() <= 60 && cut.chars().count() > 50 && cut.ends_with('…'), "{cut}");
+        }
+        assert_eq!(passage(&"a ".repeat(1000)).chars().count(), 400);
+        assert_eq!(["index-leaf", "table-leaf", "orphan"].map(article), ["an", "a", "an"]);
     }
 
     #[test]

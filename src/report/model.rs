@@ -63,6 +63,9 @@ pub struct Report {
     /// Runs of pages with the same role, owner and origin, in page order. Not part of the JSON: `rootpage map` prints it.
     #[serde(skip)]
     pub map: Vec<PageRun>,
+    /// The codes of all findings by page, in page order. Not part of the JSON: `rootpage map --json` prints it.
+    #[serde(skip)]
+    pub marks: Vec<PageMark>,
 }
 
 /// The verb a report belongs to.
@@ -77,8 +80,6 @@ pub enum Verb {
     Recover,
     /// `rootpage rows`.
     Rows,
-    /// `rootpage carve`.
-    Carve,
     /// `rootpage map`.
     Map,
 }
@@ -91,7 +92,6 @@ impl Verb {
             Verb::Check => "check",
             Verb::Recover => "recover",
             Verb::Rows => "rows",
-            Verb::Carve => "carve",
             Verb::Map => "map",
         }
     }
@@ -332,11 +332,22 @@ pub struct PageRun {
     pub owner: Option<u32>,
     /// "main", "wal", "journal".
     pub origin: String,
-    /// Whether a finding names these pages.
+    /// Whether a finding says that the bytes of these pages are not what was written.
     pub damaged: bool,
     /// Whether a map given with `--map` says what they are.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub overruled: bool,
+}
+
+/// Neighbouring pages that findings of the same codes name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageMark {
+    /// The first page.
+    pub first: u32,
+    /// How many.
+    pub count: u32,
+    /// The ids of the codes, in their order.
+    pub codes: Vec<String>,
 }
 
 /// A run of pages that a given map overrules.
@@ -383,6 +394,7 @@ impl Report {
             hidden_rows: 0,
             recovery: None,
             map: Vec::new(),
+            marks: Vec::new(),
         }
     }
 

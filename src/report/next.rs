@@ -90,8 +90,14 @@ fn after_recover(report: &Report) -> Vec<Step> {
         commands,
     ));
     if let Some(salvage) = recovery.output(OutputRole::Salvage) {
+        let aside = recovery.tables.iter().any(|t| t.rows_set_aside() > 0);
+        let gone = recovery.tables.iter().any(|t| !t.lost.is_empty() || !t.unaccounted.is_empty());
         steps.push(step(
-            "Rows that were set aside, each with its place and the reason, can be looked at here:",
+            match (aside, gone) {
+                (true, false) => "Rows that were set aside, each with its place and the reason, can be looked at here:",
+                (false, true) => "What is left of rows that are gone, such as the values that an index still has, can be looked at here:",
+                _ => "Rows that were set aside, and what is left of rows that are gone, can be looked at here, each with its place and the reason:",
+            },
             vec![format!("sqlite3 {} .tables", shell(&salvage.path))],
         ));
     }

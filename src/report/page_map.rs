@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-use super::human::escape;
-use super::model::{FORMAT, PageRun, Report};
+use super::human::{self, clip, escape};
+use super::model::{FORMAT, PageMark, PageRun, Report};
 
 /// The first line of a map; another number is another format.
 const MAGIC: &str = "# rootpage page map 1";
@@ -23,6 +23,9 @@ pub struct PageMap {
     pub owners: Vec<Owner>,
     /// The runs, in page order.
     pub runs: Vec<PageRun>,
+    /// The codes of the findings that name a page, in page order.
+    #[serde(default)]
+    pub findings: Vec<PageMark>,
 }
 
 /// An owner of pages.
@@ -45,6 +48,7 @@ pub fn to_json(report: &Report) -> String {
         page_count: report.page_count,
         owners: report.objects.iter().map(|o| Owner { id: o.id, kind: o.kind.clone(), name: o.name.clone() }).collect(),
         runs: report.map.clone(),
+        findings: report.marks.clone(),
     };
     let mut json = serde_json::to_string_pretty(&map).unwrap_or_default();
     json.push('\n');
@@ -54,7 +58,7 @@ pub fn to_json(report: &Report) -> String {
 /// The map as text: one line a run, `first count role owner origin`, fields apart by spaces.
 ///
 /// The owner is the root page of the object with a name behind it for people (`root:5(messages)`), `-` for none. A `!`
-/// behind the role says that a finding names these pages.
+/// behind the role says that by a finding their bytes are not what was written.
 #[must_use]
 pub fn to_text(report: &Report) -> String {
     let mut out = format!("{MAGIC}\n# page size {}, {} pages\n# first count role owner origin\n", report.page_size, report.page_count);
@@ -64,7 +68,7 @@ pub fn to_text(report: &Report) -> String {
             Some(o) => {
                 // The name is a comment: without brackets and blanks, so that the line keeps its five fields.
                 let name: String =
-                    escape(&o.name).chars().map(|c| if c.is_whitespace() || matches!(c, '(' | ')') { '_' } else { c }).collect();
+                    human::name(&o.name).chars().map(|c| if c.is_whitespace() || matches!(c, '(' | ')') { '_' } else { c }).collect();
                 match o.root {
                     Some(root) => format!("root:{root}({name})"),
                     None => format!("object:{}({name})", o.id),
@@ -117,25 +121,40 @@ pub fn parse(text: &str) -> Result<Vec<MapLine>, String> {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let bad = || format!("line {}: expected `first count role owner origin`", i.saturating_add(1));
+        let bad = |what: String| format!("line {}: {what}", i.saturating_add(1));
+        let shown = |text: &str| format!("\"{}\"", escape(&clip(text, 40)));
         let mut fields = line.split_ascii_whitespace();
         let (Some(first), Some(count), Some(role), Some(owner)) = (fields.next(), fields.next(), fields.next(), fields.next()) else {
-            return Err(bad());
+            let found = human::counted(crate::ids::wide(line.split_ascii_whitespace().count()), "field");
+            return Err(bad(format!("{found}; a line has `first count role owner origin`, such as \"7 1 table-leaf root:5 main\"")));
         };
-        let first: u32 = first.parse().map_err(|_| bad())?;
-        let count: u32 = count.parse().map_err(|_| bad())?;
-        if first == 0 || count == 0 || first.checked_add(count.saturating_sub(1)).is_none() {
-            return Err(bad());
+        let whole = |text: &str, what: &str| {
+            let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+            text.parse::<u32>().map_err(|_| {
+                let why = if digits { "is larger than any database is" } else { "is no number" };
+                bad(format!("{what} {} {why}", shown(text)))
+            })
+        };
+        let first = whole(first, "first page")?;
+        let count = whole(count, "page count")?;
+        if first == 0 {
+            return Err(bad("pages are counted from 1; there is no page 0".to_owned()));
         }
-        let number = |t: &str| t.split('(').next().unwrap_or_default().parse::<u32>().map_err(|_| bad());
+        if count == 0 {
+            return Err(bad("page count 0: leave the line out, or name at least one page".to_owned()));
+        }
+        if first.checked_add(count.saturating_sub(1)).is_none() {
+            return Err(bad(format!("{count} pages from page {first} on are more than a database can have")));
+        }
+        let number = |t: &str, what: &str| whole(t.split('(').next().unwrap_or_default(), what);
         let owner = if let Some(root) = owner.strip_prefix("root:") {
-            MapOwner::Root(number(root)?)
+            MapOwner::Root(number(root, "root page")?)
         } else if let Some(id) = owner.strip_prefix("object:") {
-            MapOwner::Object(number(id)?)
+            MapOwner::Object(number(id, "object")?)
         } else if owner == "-" {
             MapOwner::None
         } else {
-            return Err(bad());
+            return Err(bad(format!("owner {} is none; an owner is root:N, object:N, or - for nobody", shown(owner))));
         };
         let line = u32::try_from(i).unwrap_or(u32::MAX).saturating_add(1);
         lines.push(MapLine { line, first, count, role: role.trim_end_matches('!').to_owned(), owner });

@@ -1,8 +1,11 @@
 //! The verdict in one sentence.
 
+use super::human::{count, short_name};
 use super::model::{Class, FindingGroup, Report};
+use crate::finding::Code;
+use crate::ids::wide;
 
-/// What is wrong, in one sentence that a person acts on. Names are quoted as they are, not escaped.
+/// What is wrong, in one sentence that a person acts on. Names are cut where they are long, not escaped.
 pub(super) fn verdict(report: &Report) -> String {
     let class = report.verdict.class;
     let names = names(report.findings.iter().filter(|g| g.class == class));
@@ -10,6 +13,10 @@ pub(super) fn verdict(report: &Report) -> String {
     match class {
         Class::Healthy if report.findings.is_empty() => "The database is healthy: no finding.".to_owned(),
         Class::Healthy => "The database is healthy: its structure is whole; the notes below are about its content.".to_owned(),
+        // Pages that nobody owns may be all that is left of a table whose schema row is gone.
+        Class::Housekeeping if report.findings.iter().any(|g| g.code == Code::PageWithoutOwner.problem().id) => {
+            "Every table and index that the schema names is whole; pages that belong to none of them hold deleted rows, or a table that the schema lost.".to_owned()
+        }
         Class::Housekeeping => {
             "Every table and index is whole; only the bookkeeping of free pages and counters is wrong. No data is affected.".to_owned()
         }
@@ -17,8 +24,20 @@ pub(super) fn verdict(report: &Report) -> String {
         Class::IndexOnly => {
             format!("The data is whole{}; queries that use a damaged index may give wrong answers.", of(", but not the index: "))
         }
+        Class::Structural if names.is_empty() => format!("The file as a whole is damaged{}.", what(report)),
         Class::Structural => format!("Data is damaged{}.", of(" in ")),
         Class::NotADatabase => "The file is not an SQLite database.".to_owned(),
+    }
+}
+
+/// Up to three findings of the file as a whole.
+fn what(report: &Report) -> String {
+    let all: Vec<&FindingGroup> = report.findings.iter().filter(|g| g.class == Class::Structural).collect();
+    let first: Vec<String> = all.iter().take(3).map(|g| format!("{} ({})", g.name, g.code)).collect();
+    match all.len().saturating_sub(first.len()) {
+        _ if first.is_empty() => String::new(),
+        0 => format!(": {}", first.join(", ")),
+        more => format!(": {} and {} more", first.join(", "), count(wide(more))),
     }
 }
 
@@ -30,9 +49,9 @@ fn names<'a>(groups: impl Iterator<Item = &'a FindingGroup>) -> String {
             all.push(name);
         }
     }
-    let mut out = all.iter().take(3).copied().collect::<Vec<_>>().join(", ");
+    let mut out = all.iter().take(3).map(|n| short_name(n)).collect::<Vec<_>>().join(", ");
     if all.len() > 3 {
-        out.push_str(&format!(" and {} more", all.len().saturating_sub(3)));
+        out.push_str(&format!(" and {} more", count(wide(all.len().saturating_sub(3)))));
     }
     out
 }

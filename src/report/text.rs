@@ -3,10 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use super::human::{bytes, count, counted, escape, wrap};
-use super::model::{Access, Class, FindingGroup, OutputRole, Recovery, Report, Status, TableRecovery};
+use super::human::name as short_name;
+use super::human::{bytes, count, counted, escape, passage, wrap};
+use super::model::{Access, Class, FindingGroup, OutputRole, Recovery, Report, Status};
+use super::phrases::{LISTED, Losses};
 use super::{next, phrases};
 use crate::ids::wide;
+
+/// Lines about single tables before what to do next.
+const DETAILS: usize = 20;
 
 /// How the text is laid out.
 #[derive(Debug, Clone)]
@@ -112,6 +117,13 @@ impl<'a> Sheet<'a> {
         self.line(&line);
     }
 
+    /// How many of a list are not shown, and where they are.
+    pub(super) fn more(&mut self, all: usize, shown: usize, place: &str) {
+        if all > shown {
+            self.line(&format!("  and {} more {place}", count(wide(all - shown))));
+        }
+    }
+
     pub(super) fn heading(&mut self, text: &str) {
         self.out.push('\n');
         let text = self.paint(text, "1");
@@ -161,11 +173,7 @@ impl<'a> Sheet<'a> {
             self.paragraph("  ", 4, &phrases::breaker(b));
             self.line(&format!("    {}", escape(&b.restore)));
         }
-        let shown = wide(recovery.breakers.len().min(self.style.items.max(1)));
-        let all = wide(recovery.breakers.len());
-        if all > shown {
-            self.line(&format!("  and {} more in the JSON report", count(all - shown)));
-        }
+        self.more(recovery.breakers.len(), self.style.items.max(1), "in the JSON report");
         if let (Some(copy), Some(salvage)) = (recovery.output(OutputRole::Copy), recovery.output(OutputRole::Salvage)) {
             let text = format!(
                 "A statement is run in {} behind: ATTACH '{}' AS salvage;",
@@ -177,17 +185,29 @@ impl<'a> Sheet<'a> {
     }
 
     fn losses(&mut self, report: &Report, recovery: &Recovery) {
-        let touched: Vec<&TableRecovery> = recovery.tables.iter().filter(|t| phrases::is_touched(report, t)).collect();
-        if !touched.is_empty() {
+        let losses = Losses::new(report, recovery);
+        let mut rows = vec![phrases::LOSS_HEAD.map(str::to_owned)];
+        rows.extend(losses.rows());
+        if rows.len() > 1 {
             self.heading("Losses by table");
-            let mut rows = vec![phrases::LOSS_HEAD.map(str::to_owned)];
-            rows.extend(touched.iter().map(|t| phrases::loss_row(t)));
             self.columns(&rows);
-            for t in &touched {
-                let name = escape(&t.name);
-                for line in phrases::loss_lines(report, t, self.style.items.max(1)) {
-                    self.paragraph("  ", 4, &format!("{name}: {line}"));
-                }
+            // What to do next must not drown in it: beyond some lines the JSON report is the place to look.
+            let lines: Vec<String> = losses
+                .told
+                .iter()
+                .flat_map(|t| {
+                    let name = short_name(&t.name);
+                    phrases::loss_lines(report, t, self.style.items.max(1)).into_iter().map(move |line| format!("{name}: {line}"))
+                })
+                .collect();
+            for line in lines.iter().take(DETAILS) {
+                self.paragraph("  ", 4, line);
+            }
+            if lines.len() > DETAILS {
+                self.line(&format!("  and {} more of these in the JSON report", count(wide(lines.len() - DETAILS))));
+            }
+            for line in losses.sums() {
+                self.paragraph("  ", 4, &line);
             }
         }
         for text in phrases::whole_tables(report, recovery).into_iter().chain(phrases::hidden(report)) {
@@ -195,9 +215,10 @@ impl<'a> Sheet<'a> {
         }
         if !recovery.left_out.is_empty() {
             self.heading("Not in the copy");
-            for l in &recovery.left_out {
+            for l in recovery.left_out.iter().take(LISTED) {
                 self.paragraph("  ", 4, &phrases::left_out(l));
             }
+            self.more(recovery.left_out.len(), LISTED, "in the JSON report");
         }
         for moved in &recovery.moved_aside {
             self.paragraph("", 0, &format!("Moved aside: {}.", phrases::moved(moved)));
@@ -235,9 +256,10 @@ impl<'a> Sheet<'a> {
         self.heading("Sidecars");
         for s in &report.sidecars {
             self.paragraph("  ", 4, &phrases::sidecar(s));
-            for v in &s.views {
+            for v in s.views.iter().take(LISTED) {
                 self.paragraph("    ", 6, &phrases::view(v));
             }
+            self.more(s.views.len(), LISTED, "in the JSON report");
         }
     }
 
@@ -265,9 +287,7 @@ impl<'a> Sheet<'a> {
         for o in report.overruled.iter().take(most) {
             self.paragraph("  ", 4, &phrases::overruled(o));
         }
-        if report.overruled.len() > most {
-            self.line(&format!("  and {} more; --json lists all", count(wide(report.overruled.len() - most))));
-        }
+        self.more(report.overruled.len(), most, "in the JSON report");
     }
 
     fn header(&mut self, report: &Report) {
@@ -277,7 +297,7 @@ impl<'a> Sheet<'a> {
         }
         self.heading("Header fields that were not taken as they stand");
         for h in overruled {
-            self.paragraph("  ", 4, &format!("{}: {}; {}", escape(&h.field), escape(&h.value), escape(&h.evidence)));
+            self.paragraph("  ", 4, &format!("{}: {}; {}", escape(&h.field), passage(&h.value), passage(&h.evidence)));
         }
     }
 
@@ -294,7 +314,8 @@ impl<'a> Sheet<'a> {
         }
         let all: u64 = report.findings.iter().fold(0, |sum, g| sum.saturating_add(g.count));
         self.heading(&format!("Findings ({})", count(all)));
-        for (_, object) in order {
+        let objects = order.len();
+        for (_, object) in order.into_iter().take(LISTED) {
             let title = phrases::object(report, object, by_object.get(&object).and_then(|g| g.first()).copied());
             let title = self.paint(&title, "1");
             self.line(&format!("  {title}"));
@@ -302,6 +323,7 @@ impl<'a> Sheet<'a> {
                 self.group(group);
             }
         }
+        self.more(objects, LISTED, "objects with findings in the JSON report");
         self.paragraph("", 0, "`rootpage explain CODE` says what a code means; --json lists more of each.");
     }
 
@@ -337,7 +359,13 @@ impl<'a> Sheet<'a> {
                     Some(_) => ", CHANGED while it was read",
                     None => "",
                 };
-                self.line(&format!("    SHA-256 {hash}{same}"));
+                // A hash is never broken: what there is to say of it goes on the next line where it does not fit behind it.
+                if hash.len() + same.len() + 12 <= self.style.width || same.is_empty() {
+                    self.line(&format!("    SHA-256 {hash}{same}"));
+                } else {
+                    self.line(&format!("    SHA-256 {hash}"));
+                    self.line(&format!("    {} after the run", same.trim_start_matches(", ").trim_end_matches(" while it was read")));
+                }
             }
             for [start, end] in i.unreadable.iter().take(self.style.items.max(1)) {
                 self.line(&format!("    not readable: bytes {} to {}", count(*start), count(*end)));

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::human::{count, escape, wrap};
+use super::human::{count, escape, name, passage, wrap};
 use super::page::PageView;
 use super::text::Style;
 
@@ -13,7 +13,7 @@ pub fn render(view: &PageView, style: &Style, hex: bool) -> String {
     let mut out = String::new();
     let _ = write!(out, "Page {} of {}: {}", count(view.page.into()), count(view.page_count), escape(&view.role));
     if let Some(owner) = &view.owner {
-        let _ = write!(out, " of {}", escape(owner));
+        let _ = write!(out, " of {}", name(owner));
     }
     out.push('\n');
     let _ = writeln!(out, "Read from {}, byte {}", escape(&view.origin), view.file_offset);
@@ -25,7 +25,7 @@ pub fn render(view: &PageView, style: &Style, hex: bool) -> String {
     }
     for finding in &view.findings {
         let cell = finding.cell.map(|c| format!("cell {c}: ")).unwrap_or_default();
-        for (i, line) in wrap(&format!("{cell}{}", escape(&finding.sentence)), style.width.saturating_sub(2)).iter().enumerate() {
+        for (i, line) in wrap(&format!("{cell}{}", passage(&finding.sentence)), style.width.saturating_sub(2)).iter().enumerate() {
             let _ = writeln!(out, "{}{line}", if i == 0 { "! " } else { "  " });
         }
     }
@@ -59,7 +59,7 @@ pub fn render(view: &PageView, style: &Style, hex: bool) -> String {
                 }
             }
             if let Some(defect) = &c.defect {
-                let _ = writeln!(out, "      ! {}", escape(defect));
+                let _ = writeln!(out, "      ! {}", passage(defect));
             }
         }
     }

@@ -129,7 +129,11 @@ pub(super) fn adopt(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
             let holes = holes.get(&tree).map_or(&[][..], Vec::as_slice);
             let cost = wide(holes.len());
             if budget < cost {
-                survey.findings.add(Defect::new(Code::LimitReached, 0, COMPARISONS, COMPARISONS), Site::default());
+                survey.findings.add_with(
+                    Defect::new(Code::LimitReached, 0, COMPARISONS, COMPARISONS),
+                    Site::default(),
+                    "comparisons of lost leaves with the gaps of damaged tables. Leaves that nothing leads to stay out of the live tables; their rows are in lost_and_found tables of the salvage database",
+                );
                 return Ok(false);
             }
             budget = budget.saturating_sub(cost);

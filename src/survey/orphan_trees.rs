@@ -106,7 +106,7 @@ pub(super) fn assign(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
         let mut profile: Option<Profile> = None;
         for (place, vouched, reader) in &readers {
             let named = hint(survey, *place) == Some(tree.root);
-            if !named && !(*vouched && current) {
+            if !(named || *vouched && current) {
                 continue;
             }
             let same_kind = survey.trees.get(*place).is_some_and(|t| t.tree.kind == tree.kind);

@@ -39,6 +39,8 @@ pub fn class_of(code: Code, object: Option<ObjectId>, catalog: &Catalog) -> Clas
         | Code::FtsTokenizerUnknown
         | Code::FtsOlderNulRule
         | Code::ForeignKeyBroken
+        // A limit of the tool says nothing about the file.
+        | Code::LimitReached
         | Code::MoreValuesThanColumns
         | Code::DeletedRow => Class::Healthy,
         Code::PageCountStale

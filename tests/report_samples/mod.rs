@@ -247,6 +247,39 @@ pub fn recovered() -> Report {
     r
 }
 
+/// A recovery in which so much was lost that no list of it can be read: thousands of tables, trees without a name, and names as
+/// long as only damage makes them.
+pub fn vast() -> Report {
+    let mut r = recovered();
+    let long = "x\u{1}y".repeat(300);
+    r.objects[1].name.clone_from(&long);
+    for group in r.findings.iter_mut().filter(|g| g.object == Some(1)) {
+        group.object_name = Some(long.clone());
+        group.kept.iter_mut().for_each(|i| i.sentence.push_str(&long));
+    }
+    let gone = |n| Gone { rowids: vec![[1, 9]], count: Some(n), witness: format!("index {long}"), page: Some(9) };
+    let recovery = r.recovery.as_mut().unwrap();
+    recovery.tables[0].name.clone_from(&long);
+    recovery.tables[0].notes = vec![format!("declared anew: {long}"); 500];
+    for i in 0..4000_u32 {
+        let lost = vec![gone(u64::from(i % 1000))];
+        recovery.tables.push(TableRecovery { name: format!("table_{i}"), object: Some(1000 + i), lost, ..Default::default() });
+        let set_aside = BTreeMap::from([("page-without-owner".to_owned(), 2)]);
+        recovery.tables.push(TableRecovery { name: format!("lost_and_found_{}", 70 + i), rows_found: 2, set_aside, ..Default::default() });
+        if i >= 400 {
+            continue;
+        }
+        recovery.left_out.push(LeftOut { kind: "view".into(), name: long.clone(), reason: long.clone(), in_finish_sql: false, rows: 0 });
+    }
+    for i in 0..4000_u32 {
+        r.findings.push(finding(Code::PageAllZero, Class::Structural, Some((1000 + i, &format!("table_{i}"))), 1, &[9]));
+    }
+    r.verdict.sentence.clear();
+    r.seal();
+    assert_eq!(r.balance(), Ok(()));
+    r
+}
+
 /// Two databases that differ in every way.
 pub fn difference() -> Diff {
     let side = |path: &str, class, sentence: &str| DiffSide {

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use crate::finding::Code;
 use crate::ids::wide;
-use crate::report::human::{count, escape};
+use crate::report::human::{count, escape, name};
 use crate::report::model::Report;
 use crate::report::phrases;
 use crate::survey::Role;
@@ -13,6 +14,8 @@ use crate::survey::Role;
 const TOLD: usize = 5_000;
 /// Sentences told for one page.
 const PER_PAGE: usize = 3;
+/// Runs of pages whose codes the picture tells: some bytes each, so that the page stays small.
+const MARKS: usize = 150_000;
 
 /// What the template needs of the map.
 pub(super) struct Picture {
@@ -47,6 +50,10 @@ struct Data<'a> {
     origins: Vec<String>,
     combos: &'a [Kind],
     runs: String,
+    /// Codes that one page can have together, in words.
+    codes: Vec<String>,
+    /// For each run of pages with findings: pages passed over, pages, place in `codes`.
+    marks: String,
     findings: BTreeMap<u32, Vec<String>>,
 }
 
@@ -71,7 +78,7 @@ impl Picture {
                 None => -1,
                 Some(id) => *owner_of.entry(id).or_insert_with(|| {
                     let name =
-                        objects.get(&id).map_or_else(|| format!("object {id}"), |o| format!("{} {}", escape(&o.kind), escape(&o.name)));
+                        objects.get(&id).map_or_else(|| format!("object {id}"), |o| format!("{} {}", escape(&o.kind), name(&o.name)));
                     i64::try_from(owners.place(&name)).unwrap_or(-1)
                 }),
             };
@@ -85,6 +92,7 @@ impl Picture {
             }
             runs.push((kind, run.count));
         }
+        let (codes, marks) = marks(report);
         let data = Data {
             pages: report.page_count,
             roles: roles.names.iter().map(|r| escape(r)).collect(),
@@ -92,6 +100,8 @@ impl Picture {
             origins: origins.names.iter().map(|o| escape(o)).collect(),
             combos: &combos,
             runs: encode(&runs, combos.len()),
+            codes,
+            marks,
             findings: findings(report),
         };
         let css = css(&roles.names);
@@ -158,6 +168,25 @@ fn findings(report: &Report) -> BTreeMap<u32, Vec<String>> {
         }
     }
     by_page
+}
+
+/// The codes of every page with findings: what is told of a page must not end with the findings that are kept in full.
+fn marks(report: &Report) -> (Vec<String>, String) {
+    let mut sets = Index::default();
+    let mut out = String::new();
+    let mut next = 1_u32;
+    for mark in report.marks.iter().take(MARKS) {
+        let words: Vec<String> = mark
+            .codes
+            .iter()
+            .map(|id| Code::find(id).map_or_else(|| escape(id), |c| format!("{} {}", c.problem().id, c.problem().name)))
+            .collect();
+        number(&mut out, u64::from(mark.first.saturating_sub(next)));
+        number(&mut out, u64::from(mark.count));
+        number(&mut out, wide(sets.place(&words.join(" · "))));
+        next = mark.first.saturating_add(mark.count);
+    }
+    (sets.names, out)
 }
 
 /// The runs as text: for each the place of its kind in a list where the kind used last moves to the front, times two,

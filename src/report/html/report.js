@@ -10,9 +10,8 @@ const data = JSON.parse(document.getElementById('data').textContent);
 const n = data.pages, combos = data.combos;
 // Runs: [palette entry, count], entries by move-to-front, numbers as groups of five bits, bit 32 = more follow.
 const starts = [], kinds = [];
-{
-  const text = data.runs, order = combos.map((_, i) => i);
-  let at = 0, page = 1;
+const reader = text => {
+  let at = 0;
   const number = () => {
     let value = 0, shift = 0;
     for (;;) {
@@ -22,9 +21,14 @@ const starts = [], kinds = [];
       shift += 5;
     }
   };
-  while (at < text.length) {
-    const head = number(), rank = Math.floor(head / 2);
-    const count = head % 2 ? number() : 1;
+  return { number, more: () => at < text.length };
+};
+{
+  const runs = reader(data.runs), order = combos.map((_, i) => i);
+  let page = 1;
+  while (runs.more()) {
+    const head = runs.number(), rank = Math.floor(head / 2);
+    const count = head % 2 ? runs.number() : 1;
     const kind = order[rank];
     if (rank) { order.splice(rank, 1); order.unshift(kind); }
     starts.push(page); kinds.push(kind);
@@ -32,6 +36,22 @@ const starts = [], kinds = [];
   }
   starts.push(n + 1);
 }
+// Pages that findings name: first page, page behind the last, place of their codes.
+const marked = [];
+{
+  const marks = reader(data.marks);
+  let page = 1;
+  while (marks.more()) {
+    const first = page + marks.number(), end = first + marks.number();
+    marked.push([first, end, marks.number()]);
+    page = end;
+  }
+}
+const codesOf = page => {
+  let lo = 0, hi = marked.length;
+  while (lo < hi) { const mid = (lo + hi) >> 1; if (marked[mid][1] <= page) lo = mid + 1; else hi = mid; }
+  return lo < marked.length && marked[lo][0] <= page ? data.codes[marked[lo][2]] : '';
+};
 const run = page => {
   let lo = 0, hi = starts.length - 1;
   while (hi - lo > 1) { const mid = (lo + hi) >> 1; if (starts[mid] <= page) lo = mid; else hi = mid; }
@@ -117,9 +137,9 @@ function tell(page) {
   const last = starts[i + 1] - 1;
   if (last > starts[i]) text += ' (one of pages ' + starts[i].toLocaleString('en') + ' to ' + last.toLocaleString('en') + ')';
   if (overruled) text += ' · as the given map says';
-  const found = data.findings[page];
-  if (found) text += ' · ' + found.join(' · ');
-  else if (damaged) text += ' · damaged';
+  const found = data.findings[page] || [], codes = codesOf(page).split(' · ').filter(c => c && !found.some(f => f.startsWith(c.slice(0, 4))));
+  if (damaged) text += ' · damaged';
+  for (const words of found.concat(codes)) text += ' · ' + words;
   told.textContent = text;
   go.value = page;
 }
