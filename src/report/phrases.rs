@@ -59,16 +59,18 @@ pub(super) fn is_touched(report: &Report, t: &TableRecovery) -> bool {
 fn is_damaged(report: &Report, t: &TableRecovery) -> bool {
     let Some(object) = t.object.and_then(|id| report.object(id)) else { return false };
     let of_tree = |g: &FindingGroup| {
-        g.object == Some(object.id)
-            && g.class > Class::Housekeeping
-            && !g.code.starts_with('Q')
-            && !["S008", "S015", "S016", "S017"].contains(&g.code.as_str())
+        g.object == Some(object.id) && g.class > Class::Housekeeping && !g.code.starts_with('Q') && !is_of_declaration(g)
     };
     match object.status {
         Status::Whole => false,
         Status::Damaged => report.findings.iter().any(of_tree),
         Status::Missing => true,
     }
+}
+
+/// Whether a finding is about the declaration of an object alone: it was found elsewhere, or put together.
+pub(super) fn is_of_declaration(g: &FindingGroup) -> bool {
+    ["S008", "S015", "S016", "S017"].contains(&g.code.as_str())
 }
 
 /// The head of the table of losses.
@@ -115,7 +117,8 @@ impl<'r> Losses<'r> {
         if told.len() > LISTED {
             let weight = |t: &TableRecovery| {
                 let (lost, unknown) = sum_gone([&t.lost].into_iter());
-                (lost.saturating_add(t.rows_set_aside()), unknown)
+                // What nobody could count may be more than all that was counted.
+                (unknown, lost.saturating_add(t.rows_set_aside()))
             };
             let mut heaviest: Vec<usize> = (0..told.len()).collect();
             heaviest.sort_by_key(|&i| std::cmp::Reverse(told.get(i).map(|t| weight(t))));
@@ -143,7 +146,7 @@ impl<'r> Losses<'r> {
         let mut lines = Vec::new();
         if !self.rest.is_empty() {
             let words = counted(wide(self.rest.len()), "more table");
-            lines.push(format!("{words}, none of which lost more rows than those above: the JSON report has them all"));
+            lines.push(format!("{words}, with lighter losses as far as these can be counted: the JSON report has them all"));
         }
         let roots: Vec<u64> = self.nameless.iter().filter_map(|t| t.name.strip_prefix(NAMELESS)?.parse().ok()).collect();
         if let (Some(first), Some(last)) = (roots.iter().min(), roots.iter().max()) {

@@ -2,13 +2,19 @@
 
 use super::human::{count, short_name};
 use super::model::{Class, FindingGroup, Report};
+use super::phrases::is_of_declaration;
 use crate::finding::Code;
 use crate::ids::wide;
 
 /// What is wrong, in one sentence that a person acts on. Names are cut where they are long, not escaped.
 pub(super) fn verdict(report: &Report) -> String {
     let class = report.verdict.class;
-    let names = names(report.findings.iter().filter(|g| g.class == class));
+    // A table whose declaration was found elsewhere has lost nothing by it: others are what a person asks about.
+    let mut worst: Vec<&FindingGroup> = report.findings.iter().filter(|g| g.class == class).collect();
+    if worst.iter().any(|g| g.object_name.is_some() && !is_of_declaration(g)) {
+        worst.retain(|g| !is_of_declaration(g));
+    }
+    let names = names(worst.into_iter());
     let of = |what: &str| if names.is_empty() { String::new() } else { format!("{what}{names}") };
     match class {
         Class::Healthy if report.findings.is_empty() => "The database is healthy: no finding.".to_owned(),

@@ -128,9 +128,12 @@ pub(super) fn adopted(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<()> {
         let object = t.object;
         if let Some(Content::Table { scan, .. }) = &mut t.content {
             for e in gone {
-                survey
-                    .findings
-                    .add(Defect::new(Code::DeletedRow, 0, e.got, 0), survey.pages.site(Site::object(object), e.page).cell(e.cell));
+                let (defect, site) =
+                    (Defect::new(Code::DeletedRow, 0, e.got, 0), survey.pages.site(Site::object(object), e.page).cell(e.cell));
+                match e.rowid {
+                    Some(rowid) => survey.findings.add_with(defect, site, format!("rowid {rowid}")),
+                    None => survey.findings.add(defect, site),
+                }
                 scan.excluded.push(e);
                 scan.rows = scan.rows.saturating_sub(1);
             }
