@@ -137,10 +137,10 @@ problems! {
     EncodingBad "H008" "encoding-bad" Note
         "the header gives text encoding {got}" =>
         "the encoding that the text of the records shows is taken";
-    #[doc = "The schema format at offset 44 says which record features are in use."]
+    #[doc = "The schema format at offset 44 says which record features are in use: DESC in a key counts from format 4 on. No format but 1 to 4 is known, and the order of the entries shows whether DESC counts."]
     SchemaFormatBad "H009" "schema-format-bad" Note
-        "the header gives schema format {got}, known are 1 to 4" =>
-        "it is read as format 4";
+        "the header gives schema format {got}, the schema is read as format {want}" =>
+        "the copy has the format that the entries prove, else format 4";
     #[doc = "Offsets 18 and 19 hold 1 for rollback journal, 2 for WAL."]
     FileVersionUnknown "H010" "file-version-unknown" Note
         "a file format version is {got}, known are 1 and 2" =>
@@ -353,6 +353,14 @@ problems! {
     OverflowTooLong "C010" "overflow-too-long" Note
         "the last overflow page at {got} names a next page {want}" =>
         "the pages behind it are not part of the row";
+    #[doc = "SQLite writes 0 where a chain ends. Another number there, over bytes that are no text in a column that holds text, shows that something else was written over the page."]
+    OverflowOverwritten "C011" "overflow-overwritten" SkipItem
+        "the last overflow page {got} names a next page {want}, and what it holds of a text is no text" =>
+        "the row is set aside";
+    #[doc = "Disks lose data by sectors of 512 bytes. A text with NULs from one edge of a sector to the next was cut there; text of an application holds none."]
+    OverflowSectorZero "C012" "overflow-sector-zero" SkipItem
+        "the {want} bytes of a text from {got} on are NULs, which end where a sector of an overflow page does" =>
+        "the row is set aside";
     #[doc = "Two pointers lead to one page: a loop, or a write that hit the wrong page."]
     PageSeenTwice "T001" "page-seen-twice" SkipItem
         "page {got} is reached a second time" =>
@@ -513,6 +521,14 @@ problems! {
     SchemaRowGiven "S017" "schema-row-given" Note
         "the schema row of this object comes from the file given with --schema" =>
         "a tree of the file that fits it is taken for its own";
+    #[doc = "SQLite reads the rows of sqlite_schema one by one and refuses the database at this one: the table is not known yet."]
+    SchemaRowEarly "S018" "schema-row-early" Note
+        "the row of an index or trigger stands before the row of its table" =>
+        "in the copy it stands behind it";
+    #[doc = "Two rows of sqlite_schema, or two root pages, stand in each other's place: each tree holds in its columns what the other table is declared for, and not what its own is."]
+    RootsSwapped "S019" "roots-swapped" Note
+        "the tree at {got} is that of another table, its own is at {want}" =>
+        "each table has the tree that fits it";
     #[doc = "The index lacks an entry, or its entry differs from the row."]
     RowNotInIndex "I001" "row-not-in-index" Note
         "a row of the table is not in the index" =>

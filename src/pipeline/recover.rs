@@ -9,13 +9,17 @@ use crate::build::file::OutputFile;
 use crate::ctx::Ctx;
 use crate::error::{Error, Result};
 use crate::evidence::{InputFile, OpenOptions};
-use crate::pipeline::copy::{self, Target};
+use crate::pipeline::copy::read_back::Outcome;
+use crate::pipeline::copy::{self, Refused, Target};
 use crate::pipeline::evidence::{self, Viewed};
 use crate::pipeline::{Inputs, Options, breakers, describe, finish, ledger, nameless, salvage, search_index, text_back};
 use crate::recover::foreign;
 use crate::report::Report;
 use crate::report::model::{Output, OutputRole, Recovery, Verb};
 use crate::survey::Survey;
+
+/// Objects that may be left out because the copy does not read back with them: with more of them something else is wrong.
+const REFUSED: usize = 100;
 
 /// Runs the whole recovery.
 ///
@@ -39,10 +43,23 @@ pub(super) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> 
 
     let settings = settings(&survey, options)?;
     let place = Target { file: target.file(), path: target.temp_path(), folder: &folder };
-    let mut copied = copy::write(&survey, &mut searches, &place, settings, options.keep_violations, ctx)?;
-    target.file().sync_data().map_err(|e| Error::io(target.temp_path(), "write", e))?;
-    let copy_file = reopen(target.temp_path(), &folder, options, ctx)?;
-    let read_back = copy::read_back::compare(copy_file.bytes(), &survey, &copied, options.keep_violations, ctx)?;
+    let mut refused = Refused::new();
+    let (mut copied, copy_file, read_back) = loop {
+        let copied = copy::write(&survey, &mut searches, &place, settings, options.keep_violations, &refused, ctx)?;
+        target.file().sync_data().map_err(|e| Error::io(target.temp_path(), "write", e))?;
+        let copy_file = reopen(target.temp_path(), &folder, options, ctx)?;
+        match copy::read_back::compare(copy_file.bytes(), &survey, &copied, options.keep_violations, ctx)? {
+            Outcome::Sound(read_back) => break (copied, copy_file, read_back),
+            Outcome::Wrong(what, objects) => {
+                // Without what is wrong the rest is a copy all the same. Each round leaves out one object at least.
+                let known = refused.len();
+                refused.extend(objects);
+                if refused.len() == known || refused.len() > REFUSED {
+                    return Err(Error::SelfCheck { what });
+                }
+            }
+        }
+    };
 
     let mut foreign = foreign::check(&survey, &copied.selections, ctx)?;
     survey.findings.merge(std::mem::take(&mut foreign.log));

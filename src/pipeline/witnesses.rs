@@ -8,8 +8,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::format::{Fields, Value};
-use crate::ids::{PageNo, wide};
+use crate::bytes::u16_at;
+use crate::format::{Cell, Fields, Value};
+use crate::ids::{PageNo, idx, wide};
 use crate::pipeline::text_back::Texts;
 use crate::report::model::Gone;
 use crate::schema::IndexSource;
@@ -18,6 +19,13 @@ use crate::survey::plan::{Constant, IndexPlan, TablePlan};
 use crate::survey::{Content, IndexFit, Survey, SurveyedTree, TableScan};
 use crate::tree::Slot;
 use crate::tree::payload::PayloadReader;
+
+/// Bytes before the first cell of a leaf without header in which something is left of a cell that was cut off. Free space of a
+/// leaf ends there in zeros, or in what an earlier cell left.
+const CUT: usize = 2;
+
+/// Disks lose data by sectors: a first cell right at the edge of one, on a leaf whose header is gone, was not the first.
+const SECTOR: usize = 512;
 
 /// Groups of rows that are named one by one.
 const GROUPS: usize = 1000;
@@ -171,11 +179,14 @@ pub(super) fn gone(survey: &Survey<'_>, t: &SurveyedTree, scan: &TableScan, writ
     }
     if !covered.is_empty() && !names_all(survey, plan) {
         lost.extend(holes(survey, t, written));
+        lost.extend(between_leaves(plan, t, wide(keys.len())));
         for page in scan.unexplained.iter().map(|(no, _)| *no).chain(carved(survey, t)) {
             let rowids = missing_on(survey, t, page);
-            if scan.skipped.iter().any(|(no, _)| *no == page) || (survey.pages.leaf(page).is_err() && rowids.is_empty()) {
+            let all_there = survey.pages.leaf(page).is_err() && rowids.as_ref().map_or_else(|| !is_cut(survey, page), Vec::is_empty);
+            if scan.skipped.iter().any(|(no, _)| *no == page) || all_there {
                 continue;
             }
+            let rowids = rowids.unwrap_or_default();
             let witness = "bytes of the page that belong to no cell".to_owned();
             lost.push(Gone { rowids, count: None, witness, page: Some(page.get()) });
         }
@@ -280,13 +291,51 @@ fn carved<'s>(survey: &'s Survey<'_>, t: &'s SurveyedTree) -> impl Iterator<Item
     t.tree.leaves().filter(|no| survey.pages.mended(*no).is_some() && survey.pages.leaf(*no).is_err())
 }
 
-/// Ranges of rowids that the parents of a leaf leave to it and none of its rows has; empty where the bounds are not known.
-fn missing_on(survey: &Survey<'_>, t: &SurveyedTree, page: PageNo) -> Vec<[i64; 2]> {
+/// Whether a leaf that was read without header and pointers has bytes that neither a cell nor a free block explains: what is
+/// left of a cell that was cut off, right before the first whole one, or overwritten, between two.
+fn is_cut(survey: &Survey<'_>, no: PageNo) -> bool {
+    let Ok((kind, cells)) = survey.pages.cells(no) else { return true };
+    let bytes = survey.pages.usable_bytes(no);
+    let mut fields = Fields::new();
+    // The end of a whole cell at a place; one that was deleted explains its bytes, too.
+    let mut end_of = |at: usize| {
+        let cell = Cell::read(bytes, at, kind, &survey.pages.split).ok()?;
+        fields.read(cell.local, cell.payload_len).ok()?;
+        let whole = cell.overflow.is_some() || u64::from(fields.body_end()) == cell.payload_len;
+        (whole && !fields.is_empty()).then(|| at.saturating_add(idx(cell.len)))
+    };
+    let mut spans: Vec<(usize, usize)> = cells.iter().map(|(_, c)| (idx(c.at), idx(c.at.saturating_add(c.len)))).collect();
+    spans.sort_unstable();
+    let mut first = spans.first().map_or(bytes.len(), |s| s.0);
+    while let Some(at) = (0..first).rev().take(bytes.len() >> 2).find(|at| end_of(*at) == Some(first)) {
+        first = at;
+    }
+    if first.is_multiple_of(SECTOR) || bytes.get(first.saturating_sub(CUT)..first).is_some_and(|b| b.iter().any(|b| *b != 0)) {
+        return true;
+    }
+    let mut free = spans.first().map_or(first, |s| s.0);
+    spans.push((bytes.len(), bytes.len()));
+    spans.into_iter().any(|(at, end)| {
+        let gap = bytes.get(free..at).unwrap_or_default();
+        let is_free_block = u16_at(gap, 2).is_some_and(|size| gap.len().wrapping_sub(usize::from(size)) < 4);
+        let mut behind = free;
+        while let Some(next) = end_of(behind).filter(|next| *next <= at) {
+            behind = next;
+        }
+        let deleted = at.saturating_sub(behind) < 4;
+        free = free.max(end);
+        // Up to three bytes between cells are fragments.
+        gap.len() > 3 && !is_free_block && !deleted && gap.iter().any(|b| *b != 0)
+    })
+}
+
+/// Ranges of rowids that the parents of a leaf leave to it and none of its rows has; `None` where the bounds are not known.
+fn missing_on(survey: &Survey<'_>, t: &SurveyedTree, page: PageNo) -> Option<Vec<[i64; 2]>> {
     let bounds = t.tree.slots.iter().find_map(|s| match *s {
         Slot::Leaf { page: p, above, upto, .. } if p == page => Some((above?, upto?)),
         _ => None,
     });
-    let (Some((above, upto)), Ok((_, cells))) = (bounds, survey.pages.cells(page)) else { return Vec::new() };
+    let (Some((above, upto)), Ok((_, cells))) = (bounds, survey.pages.cells(page)) else { return None };
     let mut rowids: Vec<i64> = cells.iter().filter_map(|(_, c)| c.rowid).filter(|r| *r > above && *r <= upto).collect();
     rowids.sort_unstable();
     let mut out = Vec::new();
@@ -300,7 +349,18 @@ fn missing_on(survey: &Survey<'_>, t: &SurveyedTree, page: PageNo) -> Vec<[i64; 
     if next <= upto {
         out.push([next, upto]);
     }
-    out
+    Some(out)
+}
+
+/// Rows of a WITHOUT ROWID table that stood on an interior page which is gone: one between each two leaves that follow one
+/// another with nothing between them, less those that an index names. A whole subtree that came back brought its own along.
+fn between_leaves(plan: &TablePlan, t: &SurveyedTree, known: u64) -> Option<Gone> {
+    plan.key.as_ref()?;
+    let slots = &t.tree.slots;
+    let both = |(a, b): (&Slot, &Slot)| matches!((a, b), (Slot::Leaf { .. }, Slot::Leaf { .. }));
+    let count = wide(slots.iter().zip(slots.iter().skip(1)).filter(|pair| both(*pair)).count()).saturating_sub(known);
+    let witness = "rows between leaves whose parent is gone".to_owned();
+    (count > 0).then(|| Gone { rowids: Vec::new(), count: Some(count), witness, page: None })
 }
 
 /// Holes of a tree that nothing came back through, or through which more may be missing.

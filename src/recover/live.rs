@@ -109,6 +109,16 @@ impl<'p, 'a> RowReader<'p, 'a> {
             return Some(LiveRow { page, cell: no, rowid: cell.rowid, record });
         }
         rewrite(plan, &Row { rowid: cell.rowid, payload, fields }, record);
+        // A generated column may be made from another that had to be computed first.
+        let generated = plan.columns.iter().filter(|c| c.generated.is_some() && c.position.is_some()).count();
+        for _ in 1..generated {
+            let last = std::mem::take(record);
+            fields.read(&last, crate::ids::wide(last.len())).ok()?;
+            rewrite(plan, &Row { rowid: cell.rowid, payload: &last, fields }, record);
+            if *record == last {
+                break;
+            }
+        }
         Some(LiveRow { page, cell: no, rowid: cell.rowid, record })
     }
 

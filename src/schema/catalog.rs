@@ -306,6 +306,11 @@ impl Catalog {
                         let detail = format!("{} on {}", object.name, object.table_name);
                         findings.add_with(Defect::new(Code::IndexWithoutTable, 0, 0, 0), site(object), detail);
                     }
+                    let of_tree = |o: &Object| o.row.as_ref().is_some_and(|r| r.source == RowSource::Tree);
+                    if let Some(o) = owner.filter(|o| o.id > object.id && of_tree(o) && of_tree(object)) {
+                        let detail = format!("{} on {}", object.name, o.name);
+                        findings.add_with(Defect::new(Code::SchemaRowEarly, 0, 0, 0), site(object), detail);
+                    }
                     owner.map(|o| o.id)
                 }
                 _ => Some(object.id),
@@ -325,7 +330,7 @@ impl Catalog {
             if object.kind == ObjectKind::Table
                 && let Definition::Table(table) = &object.definition
             {
-                object.table_layout = Some(TableLayout::new(table));
+                object.table_layout = Some(TableLayout::new(table, options.schema_format));
             }
         }
         let mut layouts = Vec::new();

@@ -65,9 +65,9 @@ pub enum IndexSource {
 }
 
 impl TableLayout {
-    /// The layout of a table.
+    /// The layout of a table under a schema format: below 4, DESC in a key means nothing.
     #[must_use]
-    pub fn new(table: &TableDef) -> TableLayout {
+    pub fn new(table: &TableDef, schema_format: u32) -> TableLayout {
         let mut layout =
             TableLayout { position: vec![None; table.columns.len()], rowid_alias: table.rowid_alias, ..TableLayout::default() };
         if table.without_rowid
@@ -75,7 +75,7 @@ impl TableLayout {
         {
             for column in &key.columns {
                 layout.push(column.column);
-                layout.key.push(KeyPart { collation: column.collation.clone(), desc: column.desc });
+                layout.key.push(KeyPart { collation: column.collation.clone(), desc: column.desc && schema_format >= 4 });
             }
         }
         for (i, column) in table.columns.iter().enumerate() {

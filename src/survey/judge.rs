@@ -174,6 +174,14 @@ impl<'p> Judge<'p> {
             *verdict = Verdict::Breaks(Code::NullInNotNull, column);
         }
         let Some(stored) = self.plan.stored_value(row, column) else { return };
+        // ADD COLUMN makes no stored generated column: a record that ends before one is of another table.
+        if plan.position.is_some_and(|p| p >= row.fields.len()) {
+            log.add_with(Defect::new(Code::GeneratedDiffers, 0, wide(column), 0), here, self.words(row, column));
+            if !matches!(verdict, Verdict::Breaks(..)) {
+                *verdict = Verdict::Breaks(Code::GeneratedDiffers, column);
+            }
+            return;
+        }
         if EntryHash::default().add(stored) != EntryHash::default().add(computed.value()) {
             log.add_with(Defect::new(Code::GeneratedDiffers, 0, wide(column), 0), here, self.words(row, column));
             if *verdict == Verdict::Good {

@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::finding::{Code, Defect, Findings, Site};
 use crate::format::{Encoding, Fields, Value};
 use crate::ids::{ObjectId, PageNo};
+use crate::schema::ddl::TableDef;
 use crate::schema::ddl::pieces::Pieces;
 use crate::schema::{Affinity, Catalog, Name, Object, RowSource, SchemaRow};
 use crate::survey::plan::{ClassRule, TablePlan};
@@ -130,6 +131,23 @@ impl Profile {
         self.positions.len() <= plan.stored.len()
             && self.positions.iter().zip(&plan.stored).all(|(p, column)| p.suits(plan, *column))
             && plan.stored.iter().skip(self.positions.len()).all(|c| optional(plan, *c))
+    }
+}
+
+impl Profile {
+    /// Rows that were looked at.
+    pub(super) fn rows(&self) -> u32 {
+        self.positions.first().map_or(0, |p| p.rows)
+    }
+
+    /// Whether columns that are declared BLOB hold such values, as far as they hold any: the affinity lets everything stand.
+    pub(super) fn is_as_declared(&self, plan: &TablePlan, def: &TableDef) -> bool {
+        let blob = |column: usize| {
+            let declared = def.columns.get(column).and_then(|c| c.decl_type.as_ref());
+            declared.is_some_and(|t| t.trim_ascii().eq_ignore_ascii_case(b"blob"))
+        };
+        let some = |p: &Position| p.rows.saturating_sub(p.nulls);
+        self.positions.iter().zip(&plan.stored).all(|(p, column)| !blob(*column) || some(p) == 0 || p.blobs > 0)
     }
 }
 

@@ -19,7 +19,9 @@ pub mod orphan_trees;
 pub mod plan;
 pub mod pointer_map;
 mod rowids;
+mod schema_format;
 pub mod schema_rows;
+mod swapped;
 pub mod table;
 pub mod verdict;
 mod walks;
@@ -132,14 +134,21 @@ impl<'a> Survey<'a> {
     /// Cancellation only.
     pub fn with_hints(
         pages: Pages<'a>,
-        header: DatabaseHeader,
+        mut header: DatabaseHeader,
         hints: &Hints<'_>,
         mut findings: Findings,
         ctx: &Ctx,
     ) -> Result<Survey<'a>> {
         let encoding = header.encoding().unwrap_or_default();
         let rows = schema_rows::collect(&pages, encoding, header.freelist_trunk, hints, &mut findings, ctx)?;
-        let survey = Survey::of_rows(pages, header, rows, &hints.rulings, findings.clone(), ctx)?;
+        let mut survey = Survey::of_rows(pages, header, rows.clone(), &hints.rulings, findings.clone(), ctx)?;
+        if let Some(format) = schema_format::settle(&survey, &mut findings, ctx)? {
+            header.schema_format = format;
+            survey = Survey::of_rows(survey.pages, header, rows.clone(), &hints.rulings, findings.clone(), ctx)?;
+        }
+        if let Some(swapped) = swapped::find(&survey, &rows, &mut findings, ctx)? {
+            survey = Survey::of_rows(survey.pages, header, swapped, &hints.rulings, findings.clone(), ctx)?;
+        }
         // Once more, when another order of columns gives a table its tree.
         match layouts::find(&survey, &mut findings, ctx)? {
             Some(rows) => Survey::of_rows(survey.pages, header, rows, &hints.rulings, findings, ctx),

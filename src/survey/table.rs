@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use crate::ctx::Ctx;
 use crate::error::Result;
 use crate::finding::{Code, Defect, Findings, Site};
-use crate::format::Fields;
-use crate::ids::{PageNo, wide};
+use crate::format::{Encoding, Fields};
+use crate::ids::{PageNo, idx, wide};
 use crate::survey::entry::EntrySum;
 use crate::survey::judge::{Judge, Verdict};
 use crate::survey::key::KeyOrder;
@@ -208,10 +208,12 @@ fn scan_run(
             exclude(d.code, d.got);
             return Ok(());
         }
+        let mut surplus = None;
         let payload = match at.cell.overflow {
             None => at.cell.local,
             Some(_) => {
-                if let Some(d) = reader.surplus(pages) {
+                surplus = reader.surplus(pages);
+                if let Some(d) = surplus {
                     log.add(d, here);
                 }
                 reader.partial()
@@ -234,9 +236,11 @@ fn scan_run(
         if too_long {
             log.add(Defect::new(Code::BodyLong, 0, at.cell.payload_len, u64::from(fields.body_end())), here);
         }
-        if at.cell.overflow.is_some() && zeros_in_text(&fields, payload, at.cell.local.len(), pages) {
-            log.add(Defect::new(Code::PageAllZero, 0, u64::from(pages.usable), 0), here);
-            exclude(Code::PageAllZero, 0);
+        if at.cell.overflow.is_some()
+            && let Some(d) = wiped(&fields, payload, at.cell.local.len(), pages, surplus, plan.encoding)
+        {
+            log.add(d, here);
+            exclude(d.code, d.got);
             return Ok(());
         }
         let row = Row { rowid: at.cell.rowid, payload, fields: &fields };
@@ -311,20 +315,84 @@ fn is_broken(code: Code) -> bool {
     )
 }
 
-/// Whether an overflow page that lies within a text holds nothing but zeros: text has none, so the page was wiped and the
-/// chain only seems to end there.
-fn zeros_in_text(fields: &Fields, payload: &[u8], local: usize, pages: &Pages<'_>) -> bool {
-    let chunk = crate::ids::idx(pages.split.overflow_chunk()).max(1);
+/// What wiped or overwrote a text on overflow pages: a page or a sector of nothing but zeros, or bytes that are no text on a last
+/// page that does not end its chain.
+fn wiped(fields: &Fields, payload: &[u8], local: usize, pages: &Pages<'_>, surplus: Option<Defect>, encoding: Encoding) -> Option<Defect> {
+    let chunk = idx(pages.split.overflow_chunk()).max(1);
+    let texts = || {
+        let texts = fields.as_slice().iter().filter(|f| f.serial >= 13 && f.serial & 1 == 1);
+        texts.map(|f| (idx(f.start), idx(f.start).saturating_add(idx(f.len)).min(payload.len())))
+    };
     let spilled = payload.get(local..).unwrap_or_default();
-    spilled.chunks(chunk).enumerate().any(|(i, part)| {
-        part.len() >= 16 && part.iter().all(|&b| b == 0) && {
-            let at = local.saturating_add(i.saturating_mul(chunk)).saturating_add(8);
-            fields.as_slice().iter().any(|f| {
-                let start = crate::ids::idx(f.start);
-                f.serial >= 13 && f.serial & 1 == 1 && start <= at && at < start.saturating_add(crate::ids::idx(f.len))
-            })
+    for (i, part) in spilled.chunks(chunk).enumerate() {
+        let from = local.saturating_add(i.saturating_mul(chunk));
+        let in_text = |at: usize| texts().any(|(start, end)| start <= at && at < end);
+        if part.len() >= SHORT && part.iter().all(|&b| b == 0) && in_text(from.saturating_add(8)) {
+            // The page was wiped, and the chain only seems to end there.
+            return Some(Defect::new(Code::PageAllZero, 0, u64::from(pages.usable), 0));
         }
-    })
+        let slack = if encoding == Encoding::Utf8 { 0 } else { 1 };
+        let in_texts = texts().filter_map(|(start, end)| {
+            let (a, b) = (start.max(from), end.min(from.saturating_add(part.len())));
+            (a < b).then(|| (a.saturating_sub(from), b.saturating_sub(from)))
+        });
+        for (a, b) in in_texts {
+            let text = part.get(a..b).unwrap_or_default();
+            if let Some((at, len)) = zero_sectors(text, a, b == part.len(), slack) {
+                return Some(Defect::new(Code::OverflowSectorZero, 0, wide(from.saturating_add(at)), wide(len)));
+            }
+        }
+    }
+    // On the last page.
+    let surplus = surplus?;
+    let from = local.saturating_add(spilled.len().saturating_sub(1).checked_div(chunk)?.saturating_mul(chunk));
+    let mut last = texts().filter_map(|(start, end)| payload.get(start.max(from)..end));
+    // A page filled with one byte has it in the pointer, too.
+    let [a, rest @ ..] = u32::try_from(surplus.want).unwrap_or(0).to_be_bytes();
+    let filled = |text: &[u8]| rest.iter().chain(text).all(|b| *b == a);
+    let damaged = last.any(|text| text.len() >= SHORT && (filled(text) || is_no_text(text, encoding)));
+    damaged.then(|| Defect::new(Code::OverflowOverwritten, 0, surplus.got, surplus.want))
+}
+
+/// Fewer bytes of a text on an overflow page say nothing about it.
+const SHORT: usize = 16;
+
+/// Bytes of a sector; disks lose data by them.
+const SECTOR: usize = 512;
+
+/// A run of zeros within the part of a text that stands at `at` of the body of an overflow page, from the edge of a sector, or
+/// where the body begins, to the edge of a sector, or where the payload ends on the page. `slack`: zeros beside the run that
+/// belong to the characters around it.
+fn zero_sectors(text: &[u8], at: usize, ends: bool, slack: usize) -> Option<(usize, usize)> {
+    // The body begins behind the number of the next page.
+    let edge = |place: usize| place.saturating_add(4) % SECTOR;
+    let mut from = 0_usize;
+    while let Some(start) = text.get(from..)?.iter().position(|b| *b == 0).map(|i| from.saturating_add(i)) {
+        let len = text.get(start..)?.iter().take_while(|b| **b == 0).count();
+        let end = start.saturating_add(len);
+        from = end;
+        let (begins, stops) = (at.saturating_add(start), at.saturating_add(end));
+        let opens = begins == 0 || (0..=slack).any(|s| edge(begins.saturating_add(s)) == 0);
+        let closes = (ends && end == text.len()) || (0..=slack).any(|s| stops.checked_sub(s).is_some_and(|p| edge(p) == 0));
+        if len >= SECTOR / 8 && opens && closes {
+            return Some((begins, len));
+        }
+    }
+    None
+}
+
+/// Whether bytes cannot be text: not valid but for a character cut at their edges, or with control characters.
+fn is_no_text(bytes: &[u8], encoding: Encoding) -> bool {
+    if encoding != Encoding::Utf8 {
+        return false;
+    }
+    let control = |b: &u8| *b == 0x7f || (*b < 0x20 && !matches!(*b, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b));
+    let start = bytes.iter().take(3).position(|b| b & 0xc0 != 0x80).unwrap_or(3);
+    let valid = match std::str::from_utf8(bytes.get(start..).unwrap_or_default()) {
+        Ok(_) => true,
+        Err(e) => e.error_len().is_none(),
+    };
+    !valid || bytes.iter().any(control)
 }
 
 /// The bounds that parents set for each leaf that has any.

@@ -150,7 +150,7 @@ impl Stage {
         let parsed = ddl::parse(sql.as_bytes());
         let table = parsed.definition.as_table().unwrap();
         assert!(parsed.problem.is_none(), "{e}: {:?}", parsed.problem);
-        let layout = TableLayout::new(table);
+        let layout = TableLayout::new(table, 4);
         let mut got_rows = q.query([]).unwrap();
         for (rowid, row) in &self.rows {
             let values: Vec<Value<'_>> = row

@@ -28,7 +28,7 @@ use crate::survey::entry::EntrySum;
 use crate::survey::{Content, Survey};
 
 pub(super) use fts::Shadow;
-pub(super) use objects::Disposition;
+pub(super) use objects::{Disposition, Refused};
 
 /// A table as it was written.
 #[derive(Debug, Clone, Default)]
@@ -69,7 +69,7 @@ pub(super) fn sort_memory(ctx: &Ctx) -> usize {
     narrow(wide(ctx.limits.memory) >> 1).max(1 << 20)
 }
 
-/// Writes the copy. The file is complete but not synced when this returns.
+/// Writes the copy, without the objects in `refused`. The file is complete but not synced when this returns.
 ///
 /// # Errors
 /// I/O, limits, cancellation.
@@ -79,8 +79,10 @@ pub(super) fn write(
     target: &Target<'_>,
     settings: Settings,
     keep_violations: bool,
+    refused: &Refused,
     ctx: &Ctx,
 ) -> Result<Copied> {
+    target.file.set_len(0).map_err(|e| Error::io(target.path, "write", e))?;
     let mut copied = Copied { log: Findings::new(survey.findings.cap()), ..Copied::default() };
     for t in &survey.trees {
         if let Some(Content::Table { scan, .. }) = &t.content {
@@ -91,7 +93,7 @@ pub(super) fn write(
     for index in &mut *searches {
         index.settle(&copied.selections);
     }
-    copied.dispositions = objects::decide(survey, searches);
+    copied.dispositions = objects::decide(survey, searches, refused);
     let stands = |i: &SearchIndex| i.fate() == Fate::Rebuilt && copied.dispositions.get(&i.of).is_some_and(Disposition::is_kept);
     let mut anew: Vec<(&SearchIndex, Vec<Shadow>)> = searches.iter().filter(|i| stands(i)).map(|i| (i, fts::shadows(survey, i))).collect();
     let taken: BTreeSet<ObjectId> = anew.iter().flat_map(|(_, s)| s).filter_map(|s| s.object).collect();

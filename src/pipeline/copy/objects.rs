@@ -8,7 +8,7 @@ use crate::pipeline::search_index::{Fate, SearchIndex};
 use crate::schema::ddl::token::tokens;
 use crate::schema::ddl::{Definition, TableDef};
 use crate::schema::expr::{Expr, Unknown};
-use crate::schema::{Catalog, Family, FtsModule, FtsPart, Object, ObjectKind, RowSource, quoted};
+use crate::schema::{Catalog, Family, FtsModule, FtsPart, Name, Object, ObjectKind, RowSource, quoted};
 use crate::survey::{Content, Survey};
 
 /// What becomes of an object.
@@ -39,21 +39,25 @@ impl Disposition {
     }
 }
 
-/// Decides for every object, tables first: what belongs to a table that is left out is left out with it.
-pub(crate) fn decide(survey: &Survey<'_>, searches: &[SearchIndex]) -> BTreeMap<ObjectId, Disposition> {
+/// Objects that cannot stand in a copy although nothing in the evidence says so, each with what was wrong with it there.
+pub(crate) type Refused = BTreeMap<ObjectId, String>;
+
+/// Decides for every object, tables first: what belongs to a table that is left out is left out with it. `refused` are objects
+/// with which an earlier copy did not read back, and what was wrong.
+pub(crate) fn decide(survey: &Survey<'_>, searches: &[SearchIndex], refused: &Refused) -> BTreeMap<ObjectId, Disposition> {
     let catalog = &survey.catalog;
     let mut all: BTreeMap<ObjectId, Disposition> = BTreeMap::new();
+    let bad = |object: &Object| refused.get(&object.id).map(|what| Disposition::out(what.clone(), object.sql().is_some()));
     for object in catalog.objects().iter().filter(|o| !matches!(o.kind, ObjectKind::Index | ObjectKind::Trigger)) {
-        all.insert(object.id, of_table(survey, object));
+        all.insert(object.id, bad(object).unwrap_or_else(|| of_table(survey, object)));
     }
     // A family stands or falls as a whole: its shadow tables are one index.
     for object in catalog.objects() {
         if let Some(of) = object.family.virtual_table()
-            && !searches.iter().any(|s| s.of == of)
-            && !family_is_whole(survey, of)
+            && (refused.contains_key(&of) || (!searches.iter().any(|s| s.of == of) && !family_is_whole(survey, of)))
         {
             let family = catalog.get(of).map_or_else(String::new, |o| o.name.text());
-            let reason = format!("the shadow tables of {family} are not whole");
+            let reason = refused.get(&of).cloned().unwrap_or_else(|| format!("the shadow tables of {family} are not whole"));
             all.insert(of, Disposition::out(reason.clone(), true));
             // The text of an FTS3 or FTS4 table is data: it stands as an ordinary table, from which `finish.sql` fills the
             // index anew.
@@ -62,12 +66,17 @@ pub(crate) fn decide(survey: &Survey<'_>, searches: &[SearchIndex]) -> BTreeMap<
             }
         }
     }
-    for index in searches {
+    for object in catalog.objects().iter().filter(|o| lacks_shadow(survey, o) && !searches.iter().any(|s| s.of == o.id)) {
+        all.insert(object.id, Disposition::out(format!("the shadow tables of {} are not all there", object.name), true));
+    }
+    for index in searches.iter().filter(|i| !refused.contains_key(&i.of)) {
         of_search_index(survey, index, &mut all);
     }
+    views(catalog, &mut all);
     for object in catalog.objects().iter().filter(|o| matches!(o.kind, ObjectKind::Index | ObjectKind::Trigger)) {
         let owner = object.table.and_then(|t| all.get(&t));
         let disposition = match (object.kind, owner) {
+            (_, Some(owner)) if owner.is_kept() && refused.contains_key(&object.id) => bad(object).unwrap_or(Disposition::Kept),
             (_, None) => Disposition::out("the table that it belongs to is not in the schema", false),
             (_, Some(Disposition::LeftOut { reason, finish })) => {
                 Disposition::out(format!("its table is left out: {reason}"), *finish && object.kind == ObjectKind::Trigger)
@@ -76,12 +85,42 @@ pub(crate) fn decide(survey: &Survey<'_>, searches: &[SearchIndex]) -> BTreeMap<
             (ObjectKind::Index, Some(Disposition::Anew(_))) if object.autoindex.is_some() => {
                 Disposition::out("its table is declared anew without the constraint", false)
             }
+            // SQLite cannot work with a table that lacks the index of a constraint: it is built anew.
+            (ObjectKind::Index, _) if object.autoindex.is_some() => of_index(object),
             (ObjectKind::Index, _) => without_tree(survey, object).unwrap_or_else(|| of_index(object)),
             _ => without_tree(survey, object).unwrap_or_else(|| of_trigger(catalog, object, &all)),
         };
         all.insert(object.id, disposition);
     }
     all
+}
+
+/// Leaves out views on what is left out, and views on those: SQLite refuses some statements on a schema with such a view.
+fn views(catalog: &Catalog, all: &mut BTreeMap<ObjectId, Disposition>) {
+    // As deep as SQLite lets views stand on views.
+    for _ in 0..100 {
+        let mut out = Vec::new();
+        for object in catalog.objects().iter().filter(|o| all.get(&o.id).is_some_and(Disposition::is_kept)) {
+            let Some(view) = object.view_def() else { continue };
+            if let Some(name) = left_out(catalog, &view.sources, all) {
+                out.push((object.id, Disposition::out(format!("it uses {name}, which is left out"), true)));
+            }
+        }
+        if out.is_empty() {
+            return;
+        }
+        all.extend(out);
+    }
+}
+
+/// The first of these names whose object is left out.
+fn left_out<'n>(catalog: &Catalog, names: &'n [Name], all: &BTreeMap<ObjectId, Disposition>) -> Option<&'n Name> {
+    names.iter().find(|n| catalog.by_name(n.as_bytes()).is_some_and(|o| all.get(&o.id).is_some_and(|d| !d.is_kept())))
+}
+
+/// Whether a virtual table lacks a table that its module made for it.
+fn lacks_shadow(survey: &Survey<'_>, object: &Object) -> bool {
+    object.kind == ObjectKind::Virtual && survey.findings.counts().contains_key(&(Code::ShadowTableMissing, Some(object.id)))
 }
 
 /// The tables of a full-text index, by what becomes of it.
@@ -275,10 +314,7 @@ fn of_trigger(catalog: &Catalog, object: &Object, all: &BTreeMap<ObjectId, Dispo
         return Disposition::out("its CREATE text is not SQL that SQLite accepts", true);
     }
     // A trigger that writes to what is left out would make every write to its table fail.
-    let gone = object.trigger_def().and_then(|t| {
-        t.sources.iter().find(|n| catalog.by_name(n.as_bytes()).is_some_and(|o| all.get(&o.id).is_some_and(|d| !d.is_kept())))
-    });
-    match gone {
+    match object.trigger_def().and_then(|t| left_out(catalog, &t.sources, all)) {
         Some(name) => Disposition::out(format!("it uses {name}, which is left out"), true),
         None => Disposition::Kept,
     }
@@ -291,6 +327,9 @@ pub(in crate::pipeline) fn is_fts3_content(object: &Object) -> bool {
 
 /// Whether every shadow table of a virtual table was read without a finding that may have cost a row.
 fn family_is_whole(survey: &Survey<'_>, of: ObjectId) -> bool {
+    if survey.catalog.get(of).is_some_and(|o| lacks_shadow(survey, o)) {
+        return false;
+    }
     let parts = survey.catalog.objects().iter().filter(|o| o.kind == ObjectKind::Table && o.family.virtual_table() == Some(of));
     parts.into_iter().all(|o| {
         survey.tree_of(o.id).is_some_and(|t| match &t.content {

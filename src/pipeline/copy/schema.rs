@@ -1,4 +1,7 @@
 //! `sqlite_schema` of the copy: the rows in their order, their text byte for byte, their roots new.
+//!
+//! SQLite reads the rows one by one and refuses the whole schema at an index or trigger whose table did not come before it.
+//! Damage turns the order round, and a row that comes from elsewhere stands behind those that were there.
 
 use std::collections::BTreeMap;
 use std::io::{Seek, Write};
@@ -8,6 +11,7 @@ use crate::error::Result;
 use crate::format::Value;
 use crate::format::record::encode_record;
 use crate::ids::{ObjectId, PageNo, RootPage};
+use crate::schema::{Catalog, Object};
 use crate::survey::Survey;
 
 use super::{Copied, Disposition};
@@ -22,7 +26,7 @@ pub(crate) fn write<W: Write + Seek>(
     let mut tree = TableTree::new(db, RootPage(PageNo::ONE));
     let mut last = 0_i64;
     let mut record = Vec::new();
-    for object in survey.catalog.objects() {
+    for object in in_order(&survey.catalog) {
         let Some(row) = &object.row else { continue };
         let shadow = copied.shadows.iter().find(|s| s.object == Some(object.id) && !s.keeps_text);
         let anew = match (copied.dispositions.get(&object.id), shadow) {
@@ -63,4 +67,20 @@ pub(crate) fn write<W: Write + Seek>(
     }
     tree.finish(db)?;
     Ok(())
+}
+
+/// The objects in the order of their rows, but what belongs to a table or view that comes later right behind it.
+fn in_order(catalog: &Catalog) -> Vec<&Object> {
+    let mut waiting: BTreeMap<ObjectId, Vec<&Object>> = BTreeMap::new();
+    let mut out: Vec<&Object> = Vec::with_capacity(catalog.objects().len());
+    for object in catalog.objects() {
+        match object.table.filter(|table| *table > object.id) {
+            Some(table) => waiting.entry(table).or_default().push(object),
+            None => {
+                out.push(object);
+                out.extend(waiting.remove(&object.id).unwrap_or_default());
+            }
+        }
+    }
+    out
 }
