@@ -97,6 +97,8 @@ pub struct View<'a> {
     pub upto: Option<FrameNo>,
     /// The main file alone, when the snapshot is not that: for the counts of both views where the fit is undecided.
     pub main_only: Option<Snapshot<'a>>,
+    /// The last commit of a log that SQLite ignores for its header, and the state after it.
+    pub unread: Option<(FrameNo, Snapshot<'a>)>,
     /// The state with a rollback that SQLite would skip: a super-journal is named and not known to be there.
     pub other_rollback: Option<Snapshot<'a>>,
 }
@@ -253,8 +255,14 @@ impl Evidence {
         let main_only = (undecided(&wal_fit) || undecided(&journal_fit)).then(|| Snapshot::new(main, &geometry, &Layers::default()));
         let skipped = journal.as_ref().is_some_and(|j| j.state == JournalState::Undecided) && self.sources.super_journal.is_none();
         let other_rollback = skipped.then(|| Snapshot::new(main, &geometry, &Layers { roll_back: true, ..layers }));
+        let same_size = |w: &&WalIndex<'_>| w.page_size == geometry.page_size && !main.is_empty() && self.sources.at.is_none();
+        let unread = wal.as_ref().filter(same_size).and_then(|w| {
+            let commit = w.unread_commit()?;
+            let layers = Layers { upto: Some(commit.frame), pages: commit.pages, ..layers };
+            Some((commit.frame, Snapshot::new(main, &geometry, &layers)))
+        });
         let rolled_back = state.roll_back;
-        Ok(Some(View { geometry, snapshot, wal, wal_fit, journal, journal_fit, rolled_back, upto, main_only, other_rollback }))
+        Ok(Some(View { geometry, snapshot, wal, wal_fit, journal, journal_fit, rolled_back, upto, main_only, unread, other_rollback }))
     }
 
     /// A page size that the main file's pages vote for when its header names none.

@@ -238,6 +238,20 @@ impl<'a> WalIndex<'a> {
         self.commits.last().copied()
     }
 
+    /// The last commit of a log whose header SQLite does not accept, as far as its frames are sound by themselves: each has the
+    /// salts of the first and follows from the one before it, the first from the other bytes of the header or with one behind it.
+    #[must_use]
+    pub fn unread_commit(&self) -> Option<Commit> {
+        let first = self.frame_at(0).filter(|_| !self.accepted)?;
+        let salts = (first.salt1, first.salt2);
+        let sound = |i: usize, f: &FrameInfo| f.page != 0 && (i == 0 || (f.linked && self.salts(i) == Some(salts)));
+        let run = self.frames.iter().enumerate().take_while(|(i, f)| sound(*i, f));
+        let (i, last) = run.filter(|(_, f)| f.commit != 0).last()?;
+        let begins =
+            self.header.and_then(|h| h.expected_checksum()).is_some_and(|sum| first.checksum_after(sum, self.order) == first.checksum);
+        (i > 0 || begins).then(|| Commit { frame: FrameNo(small(i).saturating_add(1)), pages: last.commit })
+    }
+
     /// The frame at a position counted from 0.
     #[must_use]
     pub fn frame_at(&self, i: usize) -> Option<Frame<'a>> {

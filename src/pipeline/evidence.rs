@@ -151,7 +151,14 @@ impl<'a> Viewed<'a> {
             file.map_or_else(String::new, |(_, f)| f.path().display().to_string())
         };
         if self.evidence.inputs().any(|(p, _)| p == Part::Wal) {
-            let (fit, reason) = fit(self.view.wal_fit.as_ref(), "no committed frame in it that SQLite would read");
+            let (fit, mut reason) = fit(self.view.wal_fit.as_ref(), "no committed frame in it that SQLite would read");
+            if let Some((frame, _)) = &self.view.unread {
+                reason.push_str(&format!(
+                    "; its header is damaged, its frames are sound up to a commit at frame {}: `recover` puts the rows that only they \
+                     have into tables unread_TABLE of the salvage database",
+                    frame.0
+                ));
+            }
             let blended = self.view.upto.is_some();
             let views = views.clone();
             report.sidecars.push(Sidecar { path: path(Part::Wal), role: InputRole::Wal, fit, blended, reason, views });
@@ -162,6 +169,16 @@ impl<'a> Viewed<'a> {
             report.sidecars.push(Sidecar { path: path(Part::Journal), role: InputRole::Journal, fit, blended, reason, views });
         }
         Ok(())
+    }
+
+    /// The state after the last commit of a log that SQLite ignores for its header; `None` without such a log.
+    ///
+    /// # Errors
+    /// Cancellation.
+    pub(super) fn unread(&self, ctx: &Ctx) -> Result<Option<Survey<'_>>> {
+        let Some((_, snapshot)) = &self.view.unread else { return Ok(None) };
+        let pages = Pages::new(snapshot, self.view.geometry.reserved);
+        Survey::run(pages, self.header(), Findings::new(0), ctx).map(Some)
     }
 
     /// Rows per table of another state, by name.

@@ -17,6 +17,7 @@ mod salvage;
 mod schema_source;
 mod search_index;
 mod text_back;
+mod unread;
 mod witnesses;
 
 use std::collections::BTreeMap;

@@ -12,7 +12,7 @@ use crate::evidence::{InputFile, OpenOptions};
 use crate::pipeline::copy::read_back::Outcome;
 use crate::pipeline::copy::{self, Refused, Target};
 use crate::pipeline::evidence::{self, Viewed};
-use crate::pipeline::{Inputs, Options, breakers, describe, finish, ledger, nameless, salvage, search_index, text_back};
+use crate::pipeline::{Inputs, Options, breakers, describe, finish, ledger, nameless, salvage, search_index, text_back, unread};
 use crate::recover::foreign;
 use crate::report::Report;
 use crate::report::model::{Output, OutputRole, Recovery, Verb};
@@ -69,7 +69,10 @@ pub(super) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> 
     (report.evidence_options, report.command) = (inputs.again(), inputs.command(Verb::Recover, options, Some(out)));
     let nameless = nameless::find(&survey, ctx)?;
     let mut texts = text_back::find(&survey, &searches, &folder, ctx)?;
-    let salvaged = salvage::write(&survey, &copied, &nameless, &mut texts, &salvage_file, ctx)?;
+    let log = viewed.unread(ctx)?;
+    let unread = log.as_ref().map_or_else(|| Ok(Vec::new()), |log| unread::find(log, &survey, ctx))?;
+    let rows_of_log = log.as_ref().map(|log| (log, unread.as_slice()));
+    let salvaged = salvage::write(&survey, &copied, &nameless, &mut texts, rows_of_log, &salvage_file, ctx)?;
     let finish = finish::script(&survey, &copied);
     viewed.recheck(options, ctx)?;
     viewed.describe(&survey, &mut report, ctx)?;
@@ -82,6 +85,16 @@ pub(super) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> 
         ..Recovery::default()
     };
     ledger::note_texts(&mut recovery.tables, &texts);
+    for rows in &unread {
+        if let Some(table) = recovery.tables.iter_mut().find(|t| t.name == rows.table) {
+            table.notes.push(format!(
+                "committed rows in a log that SQLite does not read: {}, in salvage table {}",
+                rows.count(),
+                rows.name
+            ));
+        }
+    }
+    report.hidden_rows = unread.iter().map(unread::Unread::count).fold(0, u64::saturating_add);
     recovery.tables.extend(nameless.iter().map(nameless::Nameless::ledger));
     let mut outputs: Vec<(OutputRole, OutputFile)> = vec![(OutputRole::Copy, target)];
     // What an earlier run left under these names must not pass for a part of this one.

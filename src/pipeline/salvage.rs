@@ -17,6 +17,7 @@ use crate::ids::{PageNo, PageSize, RootPage, small, wide};
 use crate::pipeline::copy::{Copied, Disposition};
 use crate::pipeline::nameless::Nameless;
 use crate::pipeline::text_back::Texts;
+use crate::pipeline::unread::Unread;
 use crate::pipeline::{breakers, witnesses};
 use crate::recover::provenance::{How, Trust};
 use crate::report::collect;
@@ -63,19 +64,21 @@ pub(super) fn write(
     copied: &Copied,
     nameless: &[Nameless],
     texts: &mut [Texts],
+    unread: Option<(&Survey<'_>, &[Unread])>,
     file: &OutputFile,
     ctx: &Ctx,
 ) -> Result<bool> {
     let mut texts: Vec<&mut Texts> = texts.iter_mut().filter(|t| t.texts > 0).collect();
     let mirrors = mirrors(survey, copied);
-    if mirrors.is_empty() && nameless.is_empty() && texts.is_empty() {
+    let (log, unread) = unread.unwrap_or((survey, &[]));
+    if mirrors.is_empty() && nameless.is_empty() && texts.is_empty() && unread.is_empty() {
         return Ok(false);
     }
     let size = PageSize::new(4096).unwrap_or(PageSize::SMALLEST);
     let mut settings = Settings::new(size);
     settings.encoding = survey.encoding;
     let mut db = DatabaseWriter::new(file.file(), file.temp_path(), settings)?;
-    let tables = mirrors.len().saturating_add(nameless.len()).saturating_add(texts.len()).saturating_add(1);
+    let tables = mirrors.len().saturating_add(nameless.len()).saturating_add(texts.len()).saturating_add(unread.len()).saturating_add(1);
     let mut roots = db.reserve_roots(tables)?.into_iter();
     let mut schema: Vec<(String, RootPage, String)> = Vec::new();
     for (mirror, root) in mirrors.iter().zip(roots.by_ref()) {
@@ -89,6 +92,15 @@ pub(super) fn write(
     for (text, root) in texts.iter_mut().zip(roots.by_ref()) {
         put(&mut db, root, |f| text.records(f))?;
         schema.push((text.name.clone(), root, text.sql()));
+    }
+    for (rows, root) in unread.iter().zip(roots.by_ref()) {
+        put(&mut db, root, |f| rows.records(log, ctx, f))?;
+        let mut name = rows.name.clone();
+        while schema.iter().any(|(known, ..)| known.eq_ignore_ascii_case(&name)) {
+            name.insert_str(0, "rp_");
+        }
+        let sql = rows.sql(log, &name);
+        schema.push((name, root, sql));
     }
     if let Some(root) = roots.next() {
         write_findings(survey, root, &mut db)?;

@@ -22,7 +22,7 @@ fn mix(a: u64, b: u64) -> u64 {
 }
 
 /// The hash of one entry in the making.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EntryHash(u64);
 
 impl Default for EntryHash {
