@@ -6,12 +6,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rayon::prelude::*;
+
 use crate::ctx::Ctx;
 use crate::error::Result;
 use crate::finding::{Code, Defect, Site};
 use crate::format::ptrmap::PtrmapKind;
 use crate::format::{Fields, Page, PageKind, Value};
-use crate::ids::{ObjectId, PageNo, wide};
+use crate::ids::{ObjectId, PageNo, narrow, wide};
+use crate::survey::holes::{Extent, Holes};
 use crate::survey::judge::{fits_declaration, is_natural};
 use crate::survey::key::KeyOrder;
 use crate::survey::plan::{IndexPlan, Row, TablePlan};
@@ -19,7 +22,7 @@ use crate::survey::{Survey, branches, compare, pointer_map};
 use crate::tree::payload::PayloadReader;
 use crate::tree::{Owner, Role, Slot, Tree, TreeKind};
 
-/// Orphans against holes: enough for ten thousand of each, which no damage that leaves anything to recover needs.
+/// Orphans against trees with holes: enough for a million orphans and a hundred trees.
 const COMPARISONS: u64 = 100_000_000;
 
 /// Slots around a hole that are searched for an entry to compare with.
@@ -84,6 +87,15 @@ struct Orphan {
     first: Vec<u8>,
 }
 
+impl Orphan {
+    fn extent(&self) -> Extent<'_> {
+        match self.range {
+            Some((low, high)) => Extent::Rowids(low, high),
+            None => Extent::Record(&self.first),
+        }
+    }
+}
+
 /// Where an orphan could go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
@@ -108,41 +120,38 @@ pub(super) fn adopt(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
         return Ok(false);
     }
     let readers: BTreeMap<usize, Reader> = with_holes.iter().filter_map(|&i| Some((i, reader(survey, i)?))).collect();
-    let holes: BTreeMap<usize, Vec<usize>> = readers
-        .keys()
-        .filter_map(|&i| {
-            let slots = &survey.trees.get(i)?.tree.slots;
-            let open = |s: &Slot| matches!(s, Slot::Hole { .. }) && !is_cut_off(survey, s);
-            Some((i, slots.iter().enumerate().filter(|(_, s)| open(s)).map(|(at, _)| at).collect()))
-        })
-        .collect();
-    let mut budget = COMPARISONS;
-    let mut candidates: Vec<(Orphan, Vec<Place>)> = Vec::new();
-    for no in survey.orphans.clone() {
-        ctx.check()?;
-        if !survey.may_come_back(no) {
-            continue;
-        }
-        let Some(orphan) = orphan(survey, no) else { continue };
-        let mut places: Vec<Place> = Vec::new();
-        for (&tree, reader) in &readers {
-            let holes = holes.get(&tree).map_or(&[][..], Vec::as_slice);
-            let cost = wide(holes.len());
-            if budget < cost {
-                survey.findings.add_with(
-                    Defect::new(Code::LimitReached, 0, COMPARISONS, COMPARISONS),
-                    Site::default(),
-                    "comparisons of lost leaves with the gaps of damaged tables. Leaves that nothing leads to stay out of the live tables; their rows are in lost_and_found tables of the salvage database",
-                );
-                return Ok(false);
-            }
-            budget = budget.saturating_sub(cost);
-            if let Some(place) = place(survey, tree, holes, reader, &orphan) {
-                places.push(place);
-            }
-        }
-        candidates.push((orphan, places));
+    let holes: Vec<(usize, Holes)> = readers.iter().map(|(&i, reader)| (i, Holes::of(survey, i, reader))).collect();
+    let open: Vec<(usize, &Holes, &Reader)> =
+        holes.iter().filter(|(_, h)| !h.is_empty()).filter_map(|(i, h)| Some((*i, h, readers.get(i)?))).collect();
+    if open.is_empty() {
+        return Ok(false);
     }
+    let mut pages: Vec<PageNo> = survey.orphans.iter().copied().filter(|no| survey.may_come_back(*no)).collect();
+    let most = COMPARISONS.checked_div(wide(open.len())).unwrap_or(0);
+    if wide(pages.len()) > most {
+        let what = "comparisons of lost leaves with damaged trees. Leaves beyond it stay out of the live tables; their rows are in lost_and_found tables of the salvage database";
+        survey.findings.add_with(Defect::new(Code::LimitReached, 0, COMPARISONS, COMPARISONS), Site::default(), what);
+        pages.truncate(narrow(most));
+    }
+    let this: &Survey<'_> = survey;
+    let candidates: Vec<(Orphan, Vec<Place>)> = pages
+        .par_iter()
+        .map_init(
+            || open.iter().map(|(_, holes, _)| holes.order()).collect::<Vec<_>>(),
+            |orders, &no| {
+                ctx.check()?;
+                let Some(orphan) = orphan(this, no) else { return Ok(None) };
+                let places = open.iter().zip(orders).filter_map(|(&(tree, holes, reader), order)| {
+                    let same_kind = this.trees.get(tree)?.tree.kind.leaf() == orphan.kind;
+                    let slot = same_kind.then(|| holes.find(&orphan.extent(), order)).flatten()?;
+                    place(this, tree, slot, reader, &orphan)
+                });
+                let places = places.collect();
+                Ok(Some((orphan, places)))
+            },
+        )
+        .filter_map(Result::transpose)
+        .collect::<Result<_>>()?;
     // A freelist that is not whole names no free page for sure: only an index can tell a deleted leaf from a lost one. It is
     // not whole either where a leaf lies about that no tree can have lost: it was freed, and the list does not say so.
     let listed = survey.freelist.whole && !has_stray(survey, &candidates);
@@ -287,50 +296,20 @@ fn is_full_of_cells(survey: &Survey<'_>, no: PageNo, page: &Page<'_>) -> bool {
     covered.saturating_mul(10) >= room.saturating_mul(9)
 }
 
-/// Whether the missing leaf of a hole lies behind the end of the file where the header counts more pages: it was cut off, and no
-/// page that is there can be it.
-fn is_cut_off(survey: &Survey<'_>, hole: &Slot) -> bool {
-    let behind = survey.pages.count().saturating_add(1)..=survey.header.page_count;
-    matches!(hole, Slot::Hole { by: Some(_), child, height: Some(0), .. } if behind.contains(child))
-}
-
-/// The hole of a tree that an orphan fits, with how well it does.
-fn place(survey: &Survey<'_>, tree: usize, holes: &[usize], reader: &Reader, orphan: &Orphan) -> Option<Place> {
-    let t = survey.trees.get(tree)?;
-    if t.tree.kind.leaf() != orphan.kind {
-        return None;
-    }
-    let mut score = shape(survey, reader, orphan)?;
+/// How well an orphan fits a hole of a tree that takes its keys; `None` when it does not.
+fn place(survey: &Survey<'_>, tree: usize, slot: usize, reader: &Reader, orphan: &Orphan) -> Option<Place> {
     let parent = match pointer_map::lookup(&survey.pages, orphan.page).filter(|_| survey.header.largest_root != 0) {
         Some((Some(PtrmapKind::Btree), parent)) => PageNo::new(parent),
         // The map says that the page is free, or a root: no leaf of a tree with a hole.
         Some((Some(PtrmapKind::Free | PtrmapKind::Overflow1 | PtrmapKind::Overflow2), _)) => return None,
         _ => None,
     };
-    if let Some(parent) = parent {
-        match survey.claims.owner(parent) {
-            Some(owner) if wide(tree) == u64::from(owner.0) => score = score.saturating_add(1000),
-            Some(_) => return None,
-            None => {}
-        }
-    }
-    let slot = holes.iter().copied().find(|&at| match t.tree.slots.get(at) {
-        Some(Slot::Hole { above, upto, .. }) => match orphan.range {
-            Some((low, high)) => above.is_none_or(|a| low > a) && upto.is_none_or(|u| high <= u),
-            None => fits_between(survey, tree, at, reader, orphan),
-        },
-        _ => false,
-    })?;
+    let mapped = match parent.and_then(|p| survey.claims.owner(p)) {
+        Some(owner) if wide(tree) != u64::from(owner.0) => return None,
+        owner => u32::from(owner.is_some()).saturating_mul(1000),
+    };
+    let score = shape_of_page(survey, reader, orphan.page)?.saturating_add(mapped);
     Some(Place { score, tree, slot })
-}
-
-/// Index-like trees: whether the first record of the orphan stands between the entries around the hole.
-fn fits_between(survey: &Survey<'_>, tree: usize, at: usize, reader: &Reader, orphan: &Orphan) -> bool {
-    let Some(t) = survey.trees.get(tree) else { return false };
-    let Some(key) = reader.key() else { return true };
-    let mut order = KeyOrder::new(key, survey.encoding);
-    let (before, behind) = edges(survey, &t.tree.slots, at);
-    before.is_none_or(|b| order.ascends(&b, &orphan.first)) && behind.is_none_or(|b| order.ascends(&orphan.first, &b))
 }
 
 /// The records before and behind a slot of an index-like tree.
@@ -351,11 +330,6 @@ fn edge(survey: &Survey<'_>, slot: &Slot, last: bool) -> Option<Vec<u8>> {
     let i = cell.unwrap_or_else(|| if last { page.pointer_count().saturating_sub(1) } else { 0 });
     let cell = page.cell(i, &survey.pages.split).ok()?;
     PayloadReader::new().read(&survey.pages, &cell).ok().map(<[u8]>::to_vec)
-}
-
-/// How well the records of an orphan fit a tree; `None` when they do not.
-fn shape(survey: &Survey<'_>, reader: &Reader, orphan: &Orphan) -> Option<u32> {
-    shape_of_page(survey, reader, orphan.page)
 }
 
 /// How well the records of a leaf fit a tree, 0 to 350; `None` when they do not.

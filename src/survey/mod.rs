@@ -10,6 +10,7 @@ pub mod compare;
 pub mod compute;
 pub mod entry;
 pub mod freelist;
+mod holes;
 pub mod index;
 pub mod judge;
 pub mod key;
