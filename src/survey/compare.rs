@@ -8,7 +8,7 @@ use crate::ctx::Ctx;
 use crate::error::Result;
 use crate::finding::{Code, Defect, Findings, Site};
 use crate::format::{Encoding, Fields, Value};
-use crate::ids::{ObjectId, PageNo, wide};
+use crate::ids::{ObjectId, PageNo};
 use crate::schema::{IndexPart, IndexSource};
 use crate::survey::entry::EntryHash;
 use crate::survey::judge::Judge;
@@ -257,12 +257,12 @@ impl Sides<'_, '_> {
             held.par_sort_unstable();
             let mut absent = difference(&rows, &held);
             let mut extra = difference(&held, &rows);
-            missing = missing.saturating_add(wide(absent.len()));
-            surplus = surplus.saturating_add(wide(extra.len()));
+            missing = missing.saturating_add(absent.total());
+            surplus = surplus.saturating_add(extra.total());
             let site = Site::object(self.plan.object);
-            if !absent.is_empty() {
+            if absent.total() > 0 {
                 self.each_row(ctx, &mut |s| {
-                    if take(&mut absent, s.hash) {
+                    if absent.take(s.hash) {
                         if deleted.contains(&(s.page, s.cell)) {
                             right = right.saturating_add(1);
                             return;
@@ -276,9 +276,9 @@ impl Sides<'_, '_> {
                     }
                 })?;
             }
-            if !extra.is_empty() {
+            if extra.total() > 0 {
                 self.each_entry(ctx, &mut |s| {
-                    if take(&mut extra, s.hash) {
+                    if extra.take(s.hash) {
                         let here = self.pages.site(site, s.page).cell(s.cell);
                         log.add_with(Defect::new(Code::IndexEntryWithoutRow, 0, u64::from(s.cell), 0), here, (s.words)());
                         if let Some(rowid) = s.rowid.filter(|_| by_rowid && named.len() < NAMED) {
@@ -365,29 +365,38 @@ fn same_column(a: &IndexSource, b: &IndexSource) -> bool {
     matches!((a, b), (IndexSource::Column(a), IndexSource::Column(b)) if a == b)
 }
 
+/// Hashes in order, each with how often it stands.
+struct Bag(Vec<(u64, u32)>);
+
+impl Bag {
+    fn total(&self) -> u64 {
+        self.0.iter().map(|(_, n)| u64::from(*n)).sum()
+    }
+
+    /// Takes a hash out once, if it is there.
+    fn take(&mut self, hash: u64) -> bool {
+        let found = self.0.binary_search_by_key(&hash, |(h, _)| *h).ok().and_then(|i| self.0.get_mut(i)).filter(|(_, n)| *n > 0);
+        found.is_some_and(|(_, n)| {
+            *n = n.saturating_sub(1);
+            true
+        })
+    }
+}
+
 /// What stands in `a` more often than in `b`; both sorted.
-fn difference(a: &[u64], b: &[u64]) -> Vec<u64> {
-    let mut out = Vec::new();
+fn difference(a: &[u64], b: &[u64]) -> Bag {
+    let mut out: Vec<(u64, u32)> = Vec::new();
     let mut b = b.iter().copied().peekable();
     for &x in a {
         while b.next_if(|&y| y < x).is_some() {}
         if b.next_if_eq(&x).is_none() {
-            out.push(x);
+            match out.last_mut().filter(|(h, _)| *h == x) {
+                Some((_, n)) => *n = n.saturating_add(1),
+                None => out.push((x, 1)),
+            }
         }
     }
-    out
-}
-
-/// Takes one `hash` out of a sorted list, if it is there. Taken ones are marked by the lowest bit of their neighbour's
-/// absence, so a list of the same hash is taken as often as it stands.
-fn take(sorted: &mut Vec<u64>, hash: u64) -> bool {
-    match sorted.binary_search(&hash) {
-        Ok(i) => {
-            sorted.remove(i);
-            true
-        }
-        Err(_) => false,
-    }
+    Bag(out)
 }
 
 /// Values as a person reads them, at most 60 characters each.

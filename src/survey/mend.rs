@@ -17,6 +17,7 @@ use crate::survey::plan::Row;
 use crate::survey::{Content, Survey, compare};
 use crate::tree::mend::{UNNAMED, explain, tile, unexplained};
 use crate::tree::payload::PayloadReader;
+use crate::tree::repair::plausible;
 use crate::tree::{MendedCell, MendedLeaf, Owner, Role, Slot, TreeKind};
 
 /// Leaves that are searched in one round; each costs a decoding attempt for every byte that is not explained.
@@ -27,6 +28,9 @@ const NONE: u16 = u16::MAX;
 
 /// Bytes that a record must have before two equal ones are taken for one row: shorter ones are equal by accident.
 const TWIN: usize = 8;
+
+/// Leaves whose records are counted for how many values those of a table have.
+const WIDTH_SAMPLE: usize = 64;
 
 /// Bounds that parents set for a leaf: rowids lie above the first and are at most the second.
 type Bounds = (Option<i64>, Option<i64>);
@@ -45,13 +49,15 @@ pub(super) fn cells(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
         let Some(reader) = reader(survey, i) else { continue };
         let witness = compare::has_witness(survey, plan);
         let bounds = bounds(&t.tree.slots);
+        let widths = widths(survey, &t.tree.slots);
         for no in scan.damaged.iter().copied().filter(|no| survey.pages.mended(*no).is_none()) {
             ctx.check()?;
             if found.len() >= LEAVES {
                 break;
             }
             let within = bounds.get(&no).copied().unwrap_or_default();
-            if let Some((leaf, stale, carved)) = search(survey, &reader, &t.tree.slots, no, within, witness) {
+            let mut fit = Fit::new(survey, &reader, &widths, within);
+            if let Some((leaf, stale, carved)) = search(survey, &mut fit, &t.tree.slots, no, witness) {
                 found.push((no, leaf, stale, carved));
             }
         }
@@ -70,25 +76,17 @@ pub(super) fn cells(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
 }
 
 /// A leaf with its cells, those of them that lie in free space, and whether it was read without its header.
-fn search(
-    survey: &Survey<'_>,
-    reader: &Reader,
-    slots: &[Slot],
-    no: PageNo,
-    bounds: Bounds,
-    witness: bool,
-) -> Option<(MendedLeaf, Vec<u16>, bool)> {
-    let pages = &survey.pages;
+fn search(survey: &Survey<'_>, fit: &mut Fit<'_, '_>, slots: &[Slot], no: PageNo, witness: bool) -> Option<(MendedLeaf, Vec<u16>, bool)> {
+    let (pages, reader) = (&survey.pages, fit.reader);
     let page = pages.leaf(no).ok()?;
     if page.kind.is_interior() {
         return None;
     }
     let sound = pages.page(no).is_ok();
-    let mut fit = Fit::new(survey, reader, bounds);
     let named: Vec<(u16, Cell<'_>)> = page.cells(pages.split).filter_map(|(i, c)| Some((i, c.ok()?))).collect();
     let explained = explain(&page, &pages.split, sound);
     if !explained.trusted {
-        let mut carved = carve(survey, page.bytes(), page.pointers_at(), page.kind, &mut fit);
+        let mut carved = carve(survey, page.bytes(), page.pointers_at(), page.kind, fit);
         if let Some(at) = slots.iter().position(|s| matches!(s, Slot::Leaf { page, .. } if *page == no)) {
             between(survey, reader, slots, at, &mut carved);
         }
@@ -132,9 +130,11 @@ fn search(
     if cells.len() == before && !twins {
         return None;
     }
+    let misread = drop_misread(&mut cells, before);
     // A pointer that leads nowhere, to free space or to a cell of another pointer has lost its cell. More cells than such
     // pointers lie in free space whose chain was cut: only an index can tell that they are live.
     let free = cells.iter().take(before).filter(|(m, _)| explained.trusted && m.at < explained.start).count();
+    let before = before.saturating_sub(misread);
     let astray = usize::from(page.pointer_count()).saturating_sub(before).saturating_add(free);
     let behind = |at: u32| (0..=astray).any(|i| pointer_behind(&page, i) == Some(at));
     let counted = pages.declared_cells(no) == Some(page.cell_count);
@@ -146,6 +146,19 @@ fn search(
     Some((leaf_of(survey, reader, page.kind, cells), stale, false))
 }
 
+/// Takes cells out whose record makes no sense and that lie over a cell which was found: their pointer missed it. The first
+/// `named` of the cells have a pointer. How many were taken out.
+fn drop_misread(cells: &mut Vec<(MendedCell, Cell<'_>)>, named: usize) -> usize {
+    let end = |c: &Cell<'_>| c.at.saturating_add(c.len);
+    let found: Vec<(u32, u32)> = cells.iter().skip(named).map(|(_, c)| (c.at, end(c))).collect();
+    let (mut fields, mut i, before) = (Fields::new(), 0_usize, cells.len());
+    cells.retain(|(_, c)| {
+        i = i.saturating_add(1);
+        i > named || plausible(c, &mut fields) || !found.iter().any(|&(from, to)| c.at < to && from < end(c))
+    });
+    before.saturating_sub(cells.len())
+}
+
 /// What stands where the pointer array would go on, were the count of cells higher.
 fn pointer_behind(page: &Page<'_>, i: usize) -> Option<u32> {
     crate::bytes::u16_at(page.bytes(), page.pointers_end().saturating_add(i << 1)).map(u32::from)
@@ -155,18 +168,20 @@ fn pointer_behind(page: &Page<'_>, i: usize) -> Option<u32> {
 struct Fit<'s, 'a> {
     survey: &'s Survey<'a>,
     reader: &'s Reader,
+    /// How many values other records of the tree have.
+    widths: &'s BTreeSet<usize>,
     bounds: Bounds,
     payload: PayloadReader,
     fields: Fields,
 }
 
 impl<'s, 'a> Fit<'s, 'a> {
-    fn new(survey: &'s Survey<'a>, reader: &'s Reader, bounds: Bounds) -> Fit<'s, 'a> {
-        Fit { survey, reader, bounds, payload: PayloadReader::new(), fields: Fields::new() }
+    fn new(survey: &'s Survey<'a>, reader: &'s Reader, widths: &'s BTreeSet<usize>, bounds: Bounds) -> Fit<'s, 'a> {
+        Fit { survey, reader, widths, bounds, payload: PayloadReader::new(), fields: Fields::new() }
     }
 
-    /// Whether a cell can be a row of the table: every value in its class, as many values as the table has columns, and the
-    /// rowid within the bounds of the leaf.
+    /// Whether a cell can be a row of the table: every value in its class, as many values as the table has columns or had
+    /// when other rows of it were written, and the rowid within the bounds of the leaf.
     fn fits(&mut self, cell: &Cell<'_>) -> bool {
         let (above, upto) = self.bounds;
         if cell.rowid.is_some_and(|r| above.is_some_and(|a| r <= a) || upto.is_some_and(|u| r > u)) {
@@ -182,8 +197,26 @@ impl<'s, 'a> Fit<'s, 'a> {
             return false;
         }
         let row = Row { rowid: cell.rowid, payload, fields: &self.fields };
-        self.reader.is_full(&row) && self.reader.fits(&row)
+        (self.reader.is_full(&row) || self.widths.contains(&row.fields.len())) && self.reader.fits(&row)
     }
+}
+
+/// How many values the records of a table have, over a sample of its leaves: rows from before ADD COLUMN have fewer.
+fn widths(survey: &Survey<'_>, slots: &[Slot]) -> BTreeSet<usize> {
+    let mut widths = BTreeSet::new();
+    let mut fields = Fields::new();
+    let leaves: Vec<PageNo> = slots.iter().filter_map(|s| if let Slot::Leaf { page, .. } = s { Some(*page) } else { None }).collect();
+    for no in leaves.iter().step_by(leaves.len().div_ceil(WIDTH_SAMPLE).max(1)) {
+        let Ok(page) = survey.pages.page(*no) else { continue };
+        for (_, cell) in page.cells(survey.pages.split) {
+            if let Ok(cell) = cell
+                && plausible(&cell, &mut fields)
+            {
+                widths.insert(fields.len());
+            }
+        }
+    }
+    widths
 }
 
 /// The cells of a leaf whose header and pointers are gone. When bounds of the parents let none through they are taken for
@@ -257,6 +290,7 @@ pub(super) fn leaves(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
             continue;
         }
         let Some(reader) = reader(survey, i) else { continue };
+        let widths = widths(survey, &t.tree.slots);
         for (at, slot) in t.tree.slots.iter().enumerate() {
             ctx.check()?;
             let Slot::Hole { by, child, above, upto, height } = *slot else { continue };
@@ -268,7 +302,7 @@ pub(super) fn leaves(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
             let kind = t.tree.kind.leaf();
             let bytes = survey.pages.usable_bytes(no);
             let from = survey.pages.header_at(no).saturating_add(kind.header_len());
-            let mut fit = Fit::new(survey, &reader, (above, upto));
+            let mut fit = Fit::new(survey, &reader, &widths, (above, upto));
             let mut cells = carve(survey, bytes, from, kind, &mut fit);
             between(survey, &reader, &t.tree.slots, at, &mut cells);
             if !cells.is_empty() {

@@ -61,9 +61,13 @@ pub fn explain(page: &Page<'_>, split: &Split, header: bool) -> Explained {
     let mut coverage = Coverage::default();
     coverage.reset(len);
     let mut lowest = len;
+    let mut fields = Fields::new();
     for (_, cell) in page.cells(*split) {
         let Ok(cell) = cell else { continue };
-        let _ = coverage.mark(cell.at, cell.len);
+        // A pointer that is off by a few bytes reads as a cell with a senseless record, over the bytes of the true one.
+        if plausible(&cell, &mut fields) {
+            let _ = coverage.mark(cell.at, cell.len);
+        }
         lowest = lowest.min(cell.at);
     }
     let mut trusted = header;

@@ -55,7 +55,7 @@ pub fn infer(bytes: &[u8], header_at: usize, kind: PageKind, split: &Split, want
 }
 
 /// Whether the record of a cell is one, as far as its local bytes tell.
-pub(super) fn plausible(cell: &Cell<'_>, fields: &mut Fields) -> bool {
+pub(crate) fn plausible(cell: &Cell<'_>, fields: &mut Fields) -> bool {
     match fields.read(cell.local, cell.payload_len) {
         Ok(()) => u64::from(fields.body_end()) == cell.payload_len && !fields.is_empty() && fields.reserved().is_none(),
         // A header that itself runs into the overflow chain cannot be judged here.
