@@ -82,6 +82,8 @@ struct MainPages<'a> {
     shift_low: i64,
     shift_high: i64,
     shift_from: PageNo,
+    /// Pages right before `shift_from` that are not in the file.
+    lost: u32,
     first: FirstPage,
     spliced: Option<(PageNo, Vec<u8>)>,
 }
@@ -101,6 +103,9 @@ impl MainPages<'_> {
         }
         if let Some((_, image)) = self.spliced.as_ref().filter(|(at, _)| *at == no) {
             return Some(image);
+        }
+        if no < self.shift_from && no.get() >= self.shift_from.get().saturating_sub(self.lost) {
+            return None;
         }
         let shift = if no >= self.shift_from { self.shift_high } else { self.shift_low };
         let mut start = no.index().checked_mul(self.size.len())?;
@@ -165,6 +170,7 @@ impl<'a> Snapshot<'a> {
             shift_low: pages,
             shift_high: pages.saturating_add(geometry.byte_shift),
             shift_from: geometry.shift_from,
+            lost: geometry.lost_pages(),
             spliced: geometry.spliced.clone(),
             first,
         };

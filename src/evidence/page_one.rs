@@ -82,7 +82,8 @@ pub struct Geometry {
     pub encoding: Encoding,
     /// Pages of the main file that belong to the database, a cut one included.
     pub page_count: u32,
-    /// Bytes by which the pages from [`Geometry::shift_from`] on are displaced: negative where bytes were lost.
+    /// Bytes by which the pages from [`Geometry::shift_from`] on are displaced: negative where bytes were lost. Where they are
+    /// whole pages, those before it are not there.
     pub byte_shift: i64,
     /// The first page that the byte shift applies to.
     pub shift_from: PageNo,
@@ -107,6 +108,13 @@ impl Geometry {
     #[must_use]
     pub fn usable(&self) -> u32 {
         self.page_size.get().saturating_sub(u32::from(self.reserved))
+    }
+
+    /// How many pages right before [`Geometry::shift_from`] are not in the file.
+    #[must_use]
+    pub fn lost_pages(&self) -> u32 {
+        let bytes = if self.byte_shift < 0 { self.byte_shift.unsigned_abs() } else { 0 };
+        if self.page_size.rest(bytes) == 0 { self.page_size.whole_pages(bytes) } else { 0 }
     }
 
     /// Where a page starts in the main file, in bytes; `None` when it would start before the file.
@@ -212,6 +220,9 @@ pub fn reconcile(clues: &Clues<'_>, log: &mut Findings) -> Option<Geometry> {
     settle_encoding(clues, &mut geometry, header.as_ref(), log);
     // Under a log or a rolled back journal the header in force is not the main file's, and the commit gives the page count.
     let covered = clues.wal_page_size.is_some() || clues.journal_is_hot;
+    if !covered && let Some(h) = header.as_ref().filter(|h| h.page_count_is_current()) {
+        settle_moved(main, &mut geometry, h.page_count, log);
+    }
     extent::settle(main, &mut geometry, header.as_ref().filter(|_| !covered), covered, log);
     geometry.header = header;
     let said = found.map(|(h, _)| h).or_else(|| DatabaseHeader::read(main).ok().filter(DatabaseHeader::magic_ok));
@@ -329,6 +340,22 @@ fn settle_displaced(main: &[u8], geometry: &mut Geometry, first_has_header: bool
         format!("{} pages close there, none at its place", found.pages),
     );
     note_displaced(main, geometry, log);
+}
+
+/// Whole pages lost or inserted behind the first, so that the front stands where it should.
+fn settle_moved(main: &[u8], geometry: &mut Geometry, declared: u32, log: &mut Findings) {
+    if geometry.byte_shift != 0 || geometry.page_shift != 0 || geometry.page_one != PageOne::InPlace {
+        return;
+    }
+    let Some(found) = displaced::whole_pages(main, geometry.page_size, geometry.reserved, declared) else { return };
+    let Some(from) = PageNo::new(found.from).filter(|no| no.get() > 1) else { return };
+    geometry.byte_shift = found.pages.saturating_mul(i64::from(geometry.page_size.get()));
+    geometry.shift_from = from;
+    let evidence = format!("{} child pointers hit their pages there and not where they should", found.hits);
+    geometry.decide("page shift", format!("{} from page {from} on", found.pages), evidence);
+    let what = if found.pages < 0 { "pages are missing before it" } else { "pages were inserted before it" };
+    let site = Site { origin: Origin::Main, page: Some(from), ..Site::default() };
+    log.add_with(Defect::new(Code::PagesMoved, 0, u64::from(from.get()), found.pages.unsigned_abs()), site, what);
 }
 
 /// A shift that does not begin with the second page: the finding, and the page that the damage goes through.

@@ -181,6 +181,14 @@ problems! {
     SecondDatabase "H019" "second-database" Note
         "another database begins at byte {got}" =>
         "it is not part of this one; --offset reads it";
+    #[doc = "Header bytes 52 to 55 hold the largest root page of an auto-vacuum database and zero in any other. Pages where a pointer map would be are pages of trees, or the other way round."]
+    AutoVacuumLies "H020" "auto-vacuum-lies" Note
+        "the header names {got} as the largest root of an auto-vacuum file, its pages say {want}" =>
+        "the pages are believed, in the copy too";
+    #[doc = "Whole pages are missing or were inserted within the file: the numbers of all pages behind are off. The file has as many pages more or fewer than its header says, and child pointers hit their pages only with that displacement."]
+    PagesMoved "H021" "pages-moved" Note
+        "from page {got} on all pages are displaced by {want} pages" =>
+        "every pointer is followed with that displacement; pages that are missing are holes";
     #[doc = "A WAL begins with 0x377f0682 or 0x377f0683, version 3007000 and a page size (file format document, section 4.1). SQLite silently ignores a log whose header is none."]
     WalHeaderBad "W001" "wal-header-bad" StopHere
         "the WAL has no header that SQLite accepts (first word {got}, {want} would be one)" =>
@@ -417,6 +425,14 @@ problems! {
     RowidRestored "T014" "rowid-restored" Note
         "an index names another rowid for a row than its cell" =>
         "the row is written under the rowid that the index names";
+    #[doc = "Two pages of two trees, or of two places of one, have the same bytes, and only one of them fits where it stands: the other was overwritten by a misdirected write."]
+    PageCopied "T015" "page-copied" SkipItem
+        "the page is a copy of page {got}, which belongs elsewhere" =>
+        "nothing is read from it; what it held is looked for among orphaned pages and indexes";
+    #[doc = "All cells of a page are of another kind than the first byte of its header says."]
+    PageKindLies "T016" "page-kind-lies" Note
+        "the page says type {got}, its cells are those of type {want}" =>
+        "it is read by its cells";
     #[doc = "The freelist is a chain of trunk pages that name leaf pages (section 1.5)."]
     TrunkOutside "F001" "trunk-outside" StopHere
         "a freelist trunk pointer leads to page {got}, the file has {want}" =>

@@ -12,15 +12,16 @@ use crate::ctx::Ctx;
 use crate::error::Result;
 use crate::finding::{Code, Defect, Site};
 use crate::format::ptrmap::PtrmapKind;
-use crate::format::{Fields, Page, PageKind, Value};
+use crate::format::{Encoding, Fields, Page, PageKind, Value};
 use crate::ids::{ObjectId, PageNo, narrow, wide};
+use crate::schema::Catalog;
 use crate::survey::holes::{Extent, Holes};
 use crate::survey::judge::{fits_declaration, is_natural};
 use crate::survey::key::KeyOrder;
 use crate::survey::plan::{IndexPlan, Row, TablePlan};
 use crate::survey::{Survey, branches, compare, pointer_map};
 use crate::tree::payload::PayloadReader;
-use crate::tree::{Owner, Role, Slot, Tree, TreeKind};
+use crate::tree::{Owner, Pages, Role, Slot, Tree, TreeKind};
 
 /// Orphans against trees with holes: enough for a million orphans and a hundred trees.
 const COMPARISONS: u64 = 100_000_000;
@@ -30,6 +31,9 @@ const NEIGHBOURS: usize = 64;
 
 /// Rows of a page that are looked at to tell whose it is.
 const SAMPLE: usize = 64;
+
+/// Children that one interior page can have: its smallest cell and the pointer to it take seven bytes.
+const CHILDREN: usize = 65_536 / 7;
 
 /// How a tree reads what an orphan holds.
 pub(super) enum Reader {
@@ -173,6 +177,16 @@ pub(super) fn adopt(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
     let mut branches = branches::find(survey, &places, &readers, ctx)?;
     let mut fillings: BTreeMap<usize, BTreeMap<usize, Filling>> = BTreeMap::new();
     for ((tree, slot), orphans) in chosen {
+        // Holes that nothing tells apart take one leaf each.
+        let run = run_of(survey, tree, slot);
+        if (2..=run.len()).contains(&orphans.len()) && !branches.contains_key(&(tree, slot)) {
+            for (at, orphan) in run.into_iter().zip(in_order(survey, orphans, readers.get(&tree))) {
+                if let Some(filling) = fill(survey, tree, at, vec![orphan], Vec::new(), readers.get(&tree)) {
+                    fillings.entry(tree).or_default().insert(at, filling);
+                }
+            }
+            continue;
+        }
         let subtrees = branches.remove(&(tree, slot)).unwrap_or_default();
         if let Some(filling) = fill(survey, tree, slot, orphans, subtrees, readers.get(&tree)) {
             fillings.entry(tree).or_default().insert(slot, filling);
@@ -255,8 +269,13 @@ fn has_stray(survey: &Survey<'_>, candidates: &[(Orphan, Vec<Place>)]) -> bool {
 /// How the tree at a place is read; `None` when nothing says it.
 pub(super) fn reader(survey: &Survey<'_>, tree: usize) -> Option<Reader> {
     let t = survey.trees.get(tree)?;
-    let object = survey.catalog.get(t.object)?;
-    match TablePlan::compile(&survey.catalog, object, survey.encoding) {
+    reader_of(&survey.catalog, t.object, survey.encoding)
+}
+
+/// How the tree of an object is read; `None` when nothing says it.
+pub(super) fn reader_of(catalog: &Catalog, object: ObjectId, encoding: Encoding) -> Option<Reader> {
+    let object = catalog.get(object)?;
+    match TablePlan::compile(catalog, object, encoding) {
         Some(plan) => Some(Reader::Table(Box::new(plan))),
         None => Some(Reader::Index(IndexPlan::compile(object)?)),
     }
@@ -334,14 +353,19 @@ fn edge(survey: &Survey<'_>, slot: &Slot, last: bool) -> Option<Vec<u8>> {
 
 /// How well the records of a leaf fit a tree, 0 to 350; `None` when they do not.
 pub(super) fn shape_of_page(survey: &Survey<'_>, reader: &Reader, no: PageNo) -> Option<u32> {
-    let page = survey.pages.leaf(no).ok()?;
+    shape_on(&survey.pages, reader, no)
+}
+
+/// As [`shape_of_page`], before there is a survey.
+pub(super) fn shape_on(pages: &Pages<'_>, reader: &Reader, no: PageNo) -> Option<u32> {
+    let page = pages.leaf(no).ok()?;
     let mut payloads = PayloadReader::new();
     let mut fields = Fields::new();
     let (mut seen, mut good, mut full, mut natural) = (0_u32, 0_u32, 0_u32, 0_u32);
-    for (_, cell) in page.cells(survey.pages.split).take(SAMPLE) {
+    for (_, cell) in page.cells(pages.split).take(SAMPLE) {
         let Ok(cell) = cell else { continue };
         seen = seen.saturating_add(1);
-        let Ok(payload) = payloads.read(&survey.pages, &cell) else { continue };
+        let Ok(payload) = payloads.read(pages, &cell) else { continue };
         if fields.read(payload, cell.payload_len).is_err() || fields.reserved().is_some() {
             continue;
         }
@@ -378,11 +402,7 @@ fn fill(
     if height == Some(0) && orphans.len() > 1 {
         return None;
     }
-    match reader.map(Reader::key) {
-        Some(Some(key)) => sort_by_key(&mut orphans, key, survey),
-        Some(None) => orphans.sort_by_key(|o| (o.range, o.page)),
-        None => {}
-    }
+    orphans = in_order(survey, orphans, reader);
     let mut branch_of: BTreeMap<PageNo, usize> = BTreeMap::new();
     for (i, branch) in branches.iter().enumerate() {
         branch_of.extend(branch.leaves().map(|no| (no, i)));
@@ -412,6 +432,38 @@ fn fill(
         filling.slots.push(hole);
     }
     Some(filling)
+}
+
+/// Orphans in the order of their keys.
+fn in_order(survey: &Survey<'_>, mut orphans: Vec<Orphan>, reader: Option<&Reader>) -> Vec<Orphan> {
+    match reader.map(Reader::key) {
+        Some(Some(key)) => sort_by_key(&mut orphans, key, survey),
+        Some(None) => orphans.sort_by_key(|o| (o.range, o.page)),
+        None => {}
+    }
+    orphans
+}
+
+/// The missing leaves that hang on one page and that no separator between them tells apart, this one among them: those of a
+/// table have the same bounds, those of an index follow one another.
+fn run_of(survey: &Survey<'_>, tree: usize, slot: usize) -> Vec<usize> {
+    let Some(t) = survey.trees.get(tree) else { return Vec::new() };
+    let place = |s: &Slot| match *s {
+        Slot::Hole { by: Some((page, _)), above, upto, height: Some(0), .. } => Some((page, above, upto)),
+        _ => None,
+    };
+    let slots = &t.tree.slots;
+    let Some(first) = slots.get(slot).and_then(place) else { return Vec::new() };
+    let alike = |s: &Slot| place(s) == Some(first);
+    match t.tree.kind {
+        // Children of one page lie close together, and the first of those alike is found.
+        TreeKind::Table => slots.iter().enumerate().skip(slot).take(CHILDREN).filter(|(_, s)| alike(s)).map(|(i, _)| i).collect(),
+        TreeKind::Index => {
+            let before = slots.iter().take(slot).rev().take_while(|s| alike(s)).count();
+            let from = slot.saturating_sub(before);
+            slots.iter().enumerate().skip(from).take_while(|(_, s)| alike(s)).map(|(i, _)| i).collect()
+        }
+    }
 }
 
 fn sort_by_key(orphans: &mut Vec<Orphan>, key: &IndexPlan, survey: &Survey<'_>) {

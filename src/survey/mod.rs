@@ -6,6 +6,7 @@
 
 mod adopt;
 mod branches;
+mod claimants;
 pub mod compare;
 pub mod compute;
 pub mod entry;
@@ -159,7 +160,7 @@ impl<'a> Survey<'a> {
 
     /// Surveys everything under a schema.
     fn of_rows(
-        pages: Pages<'a>,
+        mut pages: Pages<'a>,
         header: DatabaseHeader,
         rows: Vec<SchemaRow>,
         rulings: &Rulings,
@@ -167,13 +168,15 @@ impl<'a> Survey<'a> {
         ctx: &Ctx,
     ) -> Result<Survey<'a>> {
         let encoding = header.encoding().unwrap_or_default();
+        let roots = rows.iter().filter_map(|r| u32::try_from(r.root?).ok().and_then(PageNo::new)).collect();
+        let header = pointer_map::settle(&pages, header, &roots, &mut findings);
         let auto_vacuum = header.largest_root != 0;
         let claims = Claims::with_rulings(pages.count(), rulings.clone());
         pointer_map::claim(&pages, auto_vacuum, &claims);
         let options = CatalogOptions { schema_format: header.schema_format.clamp(1, 4) };
         let catalog = Catalog::with_options(rows, options, &mut findings);
         ctx.progress.phase("walk", 0);
-        let trees = walks::walk_all(&pages, &catalog, &claims, &mut findings, ctx)?;
+        let trees = walks::walk_all(&mut pages, &catalog, (encoding, auto_vacuum), &claims, &mut findings, ctx)?;
         let mut survey = Survey {
             pages,
             header,

@@ -15,7 +15,7 @@ use crate::survey::adopt::{Reader, reader, shape_of_page};
 use crate::survey::layouts::Profile;
 use crate::survey::{Survey, compare};
 use crate::tree::claims::{Claims, Owner, Role};
-use crate::tree::walk::{Slot, Tree, TreeKind, Walker};
+use crate::tree::walk::{Denied, Slot, Tree, TreeKind, Walker};
 
 /// What a root page that an old schema row names counts for, beside a shape that fits: more than any shape.
 const NAMED: u32 = 1000;
@@ -45,7 +45,7 @@ pub(super) fn find(survey: &Survey<'_>, ctx: &Ctx) -> Result<Vec<Tree>> {
         children.extend(cells.chain(page.right_child).filter_map(PageNo::new).filter(|c| orphans.contains(c) && c != no));
     }
     let claims = Claims::new(survey.pages.count());
-    let denied = BTreeSet::new();
+    let denied = Denied::new();
     let mut trees = Vec::new();
     let mut log = Findings::new(0);
     // A cycle of pages has no root outside itself; its pages are then taken one by one.

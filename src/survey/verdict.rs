@@ -56,6 +56,7 @@ pub fn class_of(code: Code, object: Option<ObjectId>, catalog: &Catalog) -> Clas
         | Code::FreePageInUse
         | Code::FreeLeafOutside
         | Code::PtrmapWrong
+        | Code::AutoVacuumLies
         | Code::TrailingBytes
         | Code::PageWithoutOwner
         | Code::InteriorEmpty

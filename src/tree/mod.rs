@@ -37,6 +37,8 @@ pub struct Pages<'a> {
     bare_first_page: bool,
     /// Leaves that are read otherwise than their header and pointers say.
     mended: BTreeMap<PageNo, MendedLeaf>,
+    /// Pages whose type byte lies, with the kind that they have.
+    retyped: BTreeMap<PageNo, PageKind>,
 }
 
 impl std::fmt::Debug for Pages<'_> {
@@ -58,6 +60,7 @@ impl<'a> Pages<'a> {
             lock_page: source.page_size().lock_byte_page(),
             bare_first_page: false,
             mended: BTreeMap::new(),
+            retyped: BTreeMap::new(),
         }
     }
 
@@ -142,7 +145,11 @@ impl<'a> Pages<'a> {
         if bytes.is_empty() {
             return Err(Defect::new(Code::PageCut, 0, 0, u64::from(self.usable)));
         }
-        let page = Page::read_at(bytes, self.header_at(no), self.usable)?;
+        let retyped = if self.retyped.is_empty() { None } else { self.retyped.get(&no) };
+        let page = match retyped.and_then(|kind| Page::with_kind(self.usable_bytes(no), self.header_at(no), *kind)) {
+            Some(page) => page,
+            None => Page::read_at(bytes, self.header_at(no), self.usable)?,
+        };
         if page.cell_count == 0 || page.pointers_end() > idx(page.content_start) || self.goes_on(&page) {
             return Ok(repair::count(page, self.header_at(no), &self.split));
         }
@@ -175,6 +182,28 @@ impl<'a> Pages<'a> {
             Err(d) if d.code == Code::PageKindBad => repair::leaf(self.usable_bytes(no), self.header_at(no), &self.split).ok_or(d),
             other => other,
         }
+    }
+
+    /// A page as one of a tree of this kind although its type byte says otherwise: all its cells are of one of the two kinds
+    /// of such a tree, and not of the kind that it states.
+    #[must_use]
+    pub fn as_kind_of(&self, no: PageNo, kind: TreeKind) -> Option<Page<'a>> {
+        let (bytes, at) = (self.usable_bytes(no), self.header_at(no));
+        let reads = |kind: PageKind| repair::reads_as(bytes, at, kind, &self.split);
+        let stated = bytes.get(at).and_then(|b| PageKind::from_byte(*b));
+        if stated.is_some_and(reads) {
+            return None;
+        }
+        let mut own = kind.both().into_iter().filter(|k| Some(*k) != stated && reads(*k));
+        match (own.next(), own.next()) {
+            (Some(only), None) => Page::with_kind(bytes, at, only),
+            _ => None,
+        }
+    }
+
+    /// Settles the kinds of pages whose type byte lies.
+    pub fn retype(&mut self, kinds: BTreeMap<PageNo, PageKind>) {
+        self.retyped.extend(kinds);
     }
 
     /// Settles how a leaf is read.

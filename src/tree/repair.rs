@@ -84,6 +84,27 @@ pub fn leaf<'a>(bytes: &'a [u8], header_at: usize, split: &Split) -> Option<Page
     Some(page)
 }
 
+/// Whether a page begins as one of its kind does: the first record of a leaf is one, and all cells of an interior page are.
+/// An empty page has nothing to say against it.
+#[must_use]
+#[inline]
+pub fn begins_well(page: &Page<'_>, split: &Split) -> bool {
+    if page.cell_count == 0 {
+        return true;
+    }
+    if page.kind.is_interior() {
+        return page.cells(*split).all(|(_, c)| c.is_ok_and(|c| c.child != Some(0)));
+    }
+    page.cell(0, split).is_ok_and(|c| plausible(&c, &mut Fields::new()))
+}
+
+/// Whether all the cells that a page declares are those of a page of this kind.
+#[must_use]
+pub fn reads_as(bytes: &[u8], header_at: usize, kind: PageKind, split: &Split) -> bool {
+    let declared = crate::bytes::u16_at(bytes, header_at.saturating_add(3)).unwrap_or(0);
+    declared > 0 && infer(bytes, header_at, kind, split, None).count >= declared
+}
+
 /// Mends the cell count of a page where the accounting of its bytes shows another: a page with more cells than it has room
 /// for, or with fewer than its bytes are in use by.
 #[must_use]

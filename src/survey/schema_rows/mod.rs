@@ -15,7 +15,7 @@ use crate::ids::{ObjectId, PageNo};
 use crate::schema::{RowSource, SchemaRow};
 use crate::tree::cells::visit;
 use crate::tree::payload::PayloadReader;
-use crate::tree::walk::{TreeKind, Walker, give};
+use crate::tree::walk::{Denied, TreeKind, Walker, give};
 use crate::tree::{Claims, Owner, Pages, Rulings};
 
 /// What may stand in for a damaged schema.
@@ -94,11 +94,14 @@ pub fn read(pages: &Pages<'_>, encoding: Encoding, rulings: &Rulings, log: &mut 
     }
     // Claims of its own: the walk of all trees comes later and claims these pages again.
     let claims = Claims::with_rulings(pages.count(), rulings.clone());
-    let denied = BTreeSet::new();
+    let denied = Denied::new();
     let site = Site::object(ObjectId::SCHEMA);
-    let mut walker = Walker::new(pages, &claims, log, &denied, ctx);
+    let mut walker = Walker::new(pages, &claims, log, &denied, ctx).retyping();
     let mut tree = walker.walk(PageNo::ONE, TreeKind::Table, Owner(0), site, ctx)?;
     give(&mut walker, &mut tree, site, ctx)?;
+    let mut pages = pages.clone();
+    pages.retype(walker.retyped.take().unwrap_or_default());
+    let pages = &pages;
     let mut rows = Vec::new();
     let mut reader = PayloadReader::new();
     let mut fields = Fields::new();
