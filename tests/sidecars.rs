@@ -11,7 +11,7 @@
 use std::path::{Path, PathBuf};
 
 use rootpage::ctx::Ctx;
-use rootpage::evidence::{Evidence, OpenOptions, PageSource, Sources, Verdict, VersionClass, View};
+use rootpage::evidence::{Evidence, OpenOptions, OtherState, PageSource, Sources, Verdict, VersionClass, View};
 use rootpage::finding::{Code, Findings};
 use rootpage::ids::PageNo;
 use rusqlite::{Connection, params};
@@ -329,7 +329,7 @@ fn super_journals_leave_both_states() {
     named.view(|view, log| {
         assert_eq!(log.count(Code::SuperJournalAbsent), 1);
         assert_eq!(view.snapshot.page(PageNo::ONE).unwrap().bytes, &kept[..1024]);
-        let other = view.other_rollback.as_ref().unwrap();
+        let other = &view.others.iter().find(|(s, _)| *s == OtherState::RolledBack).unwrap().1;
         assert_eq!(other.page_count() as usize, rolled.len() / 1024);
         assert_eq!(other.page(PageNo::new(3).unwrap()).unwrap().bytes, &rolled[2048..3072]);
     });

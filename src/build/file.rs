@@ -95,8 +95,8 @@ impl OutputFile {
         &self.folder
     }
 
-    /// Gives the output the permissions of this file, and its owner the right to read and write. Without this call only
-    /// the owner may read the output.
+    /// Gives the output the permissions of this file as far as the umask lets them, and its owner the right to read and
+    /// write. Without this call only the owner may read the output.
     ///
     /// # Errors
     /// I/O when the file cannot be asked.
@@ -254,7 +254,15 @@ fn sync_folder(folder: &Path) -> Result<()> {
 #[cfg(unix)]
 fn writable(permissions: Permissions) -> Permissions {
     use std::os::unix::fs::PermissionsExt;
-    Permissions::from_mode(permissions.mode() & 0o777 | 0o600)
+    Permissions::from_mode(permissions.mode() & 0o666 & !umask() | 0o600)
+}
+
+/// The rights that new files of this process do not get; where the system does not tell, those that are usual.
+#[cfg(unix)]
+fn umask() -> u32 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    mask.and_then(|m| u32::from_str_radix(m.trim(), 8).ok()).unwrap_or(0o022)
 }
 
 #[cfg(not(unix))]

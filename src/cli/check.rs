@@ -6,7 +6,7 @@ use rootpage::ctx::Ctx;
 use rootpage::error::Error;
 use rootpage::pipeline;
 use rootpage::report::Report;
-use rootpage::report::model::{Class, Verb};
+use rootpage::report::model::{Access, Class, Input, InputRole, Verb};
 use rootpage::report::text;
 
 use super::io::{Fail, complain, emit, style};
@@ -51,7 +51,12 @@ impl Args {
                 Ok(code) => code,
                 // The other paths still deserve an answer, unless nobody is there to read it.
                 Err(fail @ (Fail::Tool(Error::Cancelled) | Fail::Pipe | Fail::Output(_))) => return Err(fail),
-                Err(fail) => complain(&fail),
+                Err(fail) => {
+                    if self.json {
+                        emit(&not_read(db, &fail).to_json())?;
+                    }
+                    complain(&fail)
+                }
             };
             worst = worst.max(code);
         }
@@ -62,7 +67,7 @@ impl Args {
         let inputs = self.evidence.inputs(db);
         let report = match pipeline::check(&inputs, &self.running.options(), ctx) {
             Ok(report) => report,
-            Err(Error::NotADatabase { what, .. }) if self.json => not_a_database(Verb::Check, what),
+            Err(Error::NotADatabase { what, .. }) if self.json => not_a_database(Verb::Check, db, what),
             Err(error) => return Err(error.into()),
         };
         if self.json {
@@ -76,10 +81,32 @@ impl Args {
 }
 
 /// The report of a file that is no database, for `--json`.
-pub(super) fn not_a_database(verb: Verb, what: String) -> Report {
+pub(super) fn not_a_database(verb: Verb, path: &Path, what: String) -> Report {
     let mut report = Report::new(verb);
+    report.inputs.push(named(path));
     report.verdict.class = Class::NotADatabase;
     report.verdict.sentence = what;
     report.seal();
     report
+}
+
+/// The report of a path of which nothing can be said, for `--json`: the error, and the exit code that goes with it.
+fn not_read(path: &Path, fail: &Fail) -> Report {
+    let mut report = not_a_database(Verb::Check, path, fail.to_string());
+    report.error = Some(fail.to_string());
+    report.exit_code = fail.code();
+    report
+}
+
+/// An input of which only the name and the size are known.
+fn named(path: &Path) -> Input {
+    Input {
+        path: path.display().to_string(),
+        role: InputRole::Main,
+        bytes: std::fs::metadata(path).map_or(0, |m| m.len()),
+        sha256_before: None,
+        sha256_after: None,
+        access: Access::Snapshot,
+        unreadable: Vec::new(),
+    }
 }

@@ -68,8 +68,8 @@ pub(super) struct Running {
     #[arg(long, hide = true)]
     pub(super) no_hash: bool,
     /// Worker threads [default: one for each core]
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    pub(super) threads: usize,
+    #[arg(long, value_name = "N")]
+    pub(super) threads: Option<std::num::NonZeroUsize>,
     /// Memory for sorts and caches before they go to temporary files, such as 64M or 2G
     #[arg(long, value_name = "LIMIT", value_parser = memory)]
     pub(super) memory: Option<usize>,
@@ -115,7 +115,7 @@ impl Running {
     /// Limits, progress on stderr when that is a terminal, and the signal handler.
     pub(super) fn ctx(&self) -> Result<Ctx, Fail> {
         let mut limits = Limits::default();
-        limits.threads = self.threads;
+        limits.threads = self.threads.map_or(0, std::num::NonZeroUsize::get);
         if let Some(memory) = self.memory {
             limits.memory = memory;
         }

@@ -68,7 +68,7 @@ impl Args {
         options.keep_wal = self.keep_wal;
         let report = match pipeline::recover(&inputs, &options, &self.out, &ctx) {
             Ok(report) => report,
-            Err(Error::NotADatabase { what, .. }) if self.json => not_a_database(Verb::Recover, what),
+            Err(Error::NotADatabase { what, .. }) if self.json => not_a_database(Verb::Recover, &self.db, what),
             Err(error) => return Err(error.into()),
         };
         emit(&if self.json { report.to_json() } else { text::render(&report, &style()) })?;

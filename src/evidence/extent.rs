@@ -127,9 +127,9 @@ pub fn settle(main: &[u8], geometry: &mut Geometry, header: Option<&DatabaseHead
         geometry.trailing = wide(main.len()).saturating_sub(end);
         geometry.page_count = declared;
         // A file that grows by chunks has a tail of zeros.
-        if main.get(narrow(end)..).is_some_and(|tail| tail.iter().any(|&b| b != 0)) {
-            log.add(Defect::new(Code::TrailingBytes, 0, geometry.trailing, 0), site_one());
-        }
+        let zeros = main.get(narrow(end)..).is_none_or(|tail| tail.iter().all(|&b| b == 0));
+        let code = if zeros { Code::TrailingZeros } else { Code::TrailingBytes };
+        log.add(Defect::new(code, 0, geometry.trailing, 0), site_one());
         geometry.decide("page count", declared, "the header; nothing behind it is a page, and no pointer leads there");
         return;
     }

@@ -12,7 +12,7 @@ use super::overlay::{Layers, Snapshot};
 use super::page_fit;
 use super::page_one::{Clues, Geometry, grade, reconcile};
 use super::source::PageSource;
-use super::wal::WalIndex;
+use super::wal::{Commit, HiddenCommits, WalIndex};
 use crate::ctx::Ctx;
 use crate::error::{Error, Result};
 use crate::finding::{Code, Defect, Findings, Origin, Site};
@@ -95,12 +95,21 @@ pub struct View<'a> {
     pub rolled_back: bool,
     /// The last frame that is blended.
     pub upto: Option<FrameNo>,
-    /// The main file alone, when the snapshot is not that: for the counts of both views where the fit is undecided.
-    pub main_only: Option<Snapshot<'a>>,
-    /// The last commit of a log that SQLite ignores for its header, and the state after it.
-    pub unread: Option<(FrameNo, Snapshot<'a>)>,
-    /// The state with a rollback that SQLite would skip: a super-journal is named and not known to be there.
-    pub other_rollback: Option<Snapshot<'a>>,
+    /// Commits of the log that the snapshot does not show because SQLite would not.
+    pub hidden: Option<HiddenCommits>,
+    /// States that the files hold as well and that may be the right one, or a part of it.
+    pub others: Vec<(OtherState, Snapshot<'a>)>,
+}
+
+/// A state that the default view does not show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OtherState {
+    /// The main file alone, where it is not certain that a sidecar belongs to it.
+    MainAlone,
+    /// With all images of the journal rolled back, where SQLite would roll back none or not all of them.
+    RolledBack,
+    /// With the commits of the log that SQLite does not read.
+    HiddenCommits,
 }
 
 fn beside(db: &Path, suffix: &str) -> PathBuf {
@@ -160,6 +169,12 @@ impl Evidence {
         main.chain(wals).chain(journal).chain(self.shm.iter().map(|f| (Part::Shm, f)))
     }
 
+    /// The first file of which a part was gone when it was to be read.
+    #[must_use]
+    pub fn lost(&self) -> Option<&Path> {
+        self.inputs().find(|(_, file)| file.is_lost()).map(|(_, file)| file.path())
+    }
+
     /// Reads every file once more; the first that changed, and how.
     ///
     /// # Errors
@@ -205,10 +220,12 @@ impl Evidence {
     pub fn view(&self, log: &mut Findings) -> Result<Option<View<'_>>> {
         let main = self.main_bytes();
         let hint = header_size(main).or_else(|| self.voted_size());
-        let wal = WalIndex::read(self.wal_bytes(), hint, log);
+        // What is wrong with a sidecar of another database says nothing about this one.
+        let (mut of_wal, mut of_journal) = (Findings::new(log.cap()), Findings::new(log.cap()));
+        let wal = WalIndex::read(self.wal_bytes(), hint, &mut of_wal);
         let journal_bytes = self.journal.as_ref().map_or(&[][..], InputFile::bytes);
         let journal_hint = hint.or_else(|| wal.as_ref().map(|w| w.page_size));
-        let journal = JournalIndex::read(journal_bytes, journal_hint, main.is_empty(), self.sources.super_journal, log);
+        let journal = JournalIndex::read(journal_bytes, journal_hint, main.is_empty(), self.sources.super_journal, &mut of_journal);
         let wants_rollback = journal.as_ref().is_some_and(|j| j.state == JournalState::Hot);
 
         let blend = wal.as_ref().is_some_and(|w| w.last_commit().is_some());
@@ -217,10 +234,26 @@ impl Evidence {
         // The sidecars are judged on the state they would give, one after the other, the journal first as SQLite does.
         let journal_fit = if wants_rollback { state.judge_journal(&mut quiet) } else { None };
         note_fit(journal_fit.as_ref(), Code::JournalForeign, Code::JournalUndecided, Origin::Journal { record: 0 }, log);
-        state.roll_back = wants_rollback && journal_fit.as_ref().is_none_or(|f| f.verdict != Verdict::Foreign);
-        let wal_fit = if blend { state.judge_wal(&mut quiet, log) } else { None };
+        let journal_is_own = journal_fit.as_ref().is_none_or(|f| f.verdict != Verdict::Foreign);
+        state.roll_back = wants_rollback && journal_is_own;
+        if journal_is_own {
+            log.merge(of_journal);
+        }
+        // A log of which SQLite reads nothing is judged by the commits that it hides.
+        let hidden = wal.as_ref().filter(|_| self.sources.at.is_none()).and_then(WalIndex::hidden);
+        let judged = wal.as_ref().and_then(|w| w.last_commit().or(hidden.as_ref().map(|h| h.last)));
+        let wal_fit = judged.and_then(|commit| State { blend: true, ..state }.judge_wal(commit, &mut quiet, log));
         note_fit(wal_fit.as_ref(), Code::WalForeign, Code::WalUndecided, Origin::Wal { frame: FrameNo(0) }, log);
-        state.blend = blend && wal_fit.as_ref().is_none_or(|f| f.verdict != Verdict::Foreign);
+        let is_own = wal_fit.as_ref().is_none_or(|f| f.verdict != Verdict::Foreign);
+        if is_own {
+            log.merge(of_wal);
+        }
+        state.blend = blend && is_own;
+        let hidden = hidden.filter(|_| is_own);
+        if let Some(h) = &hidden {
+            let site = Site { origin: Origin::Wal { frame: h.first }, ..Site::default() };
+            log.add(Defect::new(Code::CommitsHidden, 0, u64::from(h.commits), u64::from(h.frames)), site);
+        }
 
         let (upto, pages) = self.target(state.wal.filter(|_| state.blend))?;
         state.blend = upto.is_some();
@@ -238,7 +271,7 @@ impl Evidence {
         if says_wal && self.wals.is_empty() && !self.sources.no_wal {
             log.add(Defect::new(Code::VersionsSayWal, 18, 2, 1), Site::default());
         }
-        let layers = Layers { journal: journal.as_ref(), roll_back: state.roll_back, wal: wal.as_ref(), upto, pages };
+        let layers = Layers { journal: journal.as_ref(), roll_back: state.roll_back, roll_back_all: false, wal: wal.as_ref(), upto, pages };
         let snapshot = Snapshot::new(main, &geometry, &layers);
         if upto.is_some() {
             let held = geometry.page_size.whole_pages(wide(main.len()));
@@ -251,18 +284,37 @@ impl Evidence {
                 log.add(Defect::new(Code::CommitPagesMissing, 4, u64::from(pages), have), Site::default());
             }
         }
-        let undecided = |f: &Option<Fit>| f.as_ref().is_some_and(|f| f.verdict == Verdict::Undecided);
-        let main_only = (undecided(&wal_fit) || undecided(&journal_fit)).then(|| Snapshot::new(main, &geometry, &Layers::default()));
-        let skipped = journal.as_ref().is_some_and(|j| j.state == JournalState::Undecided) && self.sources.super_journal.is_none();
-        let other_rollback = skipped.then(|| Snapshot::new(main, &geometry, &Layers { roll_back: true, ..layers }));
-        let same_size = |w: &&WalIndex<'_>| w.page_size == geometry.page_size && !main.is_empty() && self.sources.at.is_none();
-        let unread = wal.as_ref().filter(same_size).and_then(|w| {
-            let commit = w.unread_commit()?;
-            let layers = Layers { upto: Some(commit.frame), pages: commit.pages, ..layers };
-            Some((commit.frame, Snapshot::new(main, &geometry, &layers)))
-        });
         let rolled_back = state.roll_back;
-        Ok(Some(View { geometry, snapshot, wal, wal_fit, journal, journal_fit, rolled_back, upto, main_only, unread, other_rollback }))
+        let mut others = Vec::new();
+        let undecided = |f: &Option<Fit>| f.as_ref().is_some_and(|f| f.verdict == Verdict::Undecided);
+        let blended = (upto.is_some() && undecided(&wal_fit)) || (rolled_back && undecided(&journal_fit));
+        if self.sources.at.is_none() && blended && !main.is_empty() {
+            others.push((OtherState::MainAlone, Snapshot::new(main, &geometry, &Layers::default())));
+        }
+        if journal.as_ref().is_some_and(|j| self.rolls_back_less(j, rolled_back)) {
+            others.push((OtherState::RolledBack, Snapshot::new(main, &geometry, &Layers { roll_back_all: true, ..layers })));
+        }
+        if let (Some(h), Some(w)) = (&hidden, &wal) {
+            let mut with = Snapshot::new(main, &geometry, &Layers { upto: Some(h.last.frame), pages: h.last.pages, ..layers });
+            if let Some((frame, page, image)) = &h.mended {
+                with.mend(w, h.last.frame, *frame, *page, image.clone());
+            }
+            others.push((OtherState::HiddenCommits, with));
+        }
+        Ok(Some(View { geometry, snapshot, wal, wal_fit, journal, journal_fit, rolled_back, upto, hidden, others }))
+    }
+
+    /// Whether the journal holds images that may be those of the last whole state and that the view does not show: SQLite
+    /// ends the rollback before them, or begins none.
+    fn rolls_back_less(&self, journal: &JournalIndex<'_>, rolled_back: bool) -> bool {
+        let pages: BTreeSet<u32> = journal.records.iter().map(|r| r.page).collect();
+        let counted: BTreeSet<u32> = journal.records.iter().filter(|r| r.counts).map(|r| r.page).collect();
+        match journal.state {
+            JournalState::Hot => rolled_back && counted.len() < pages.len(),
+            JournalState::HeaderBad | JournalState::MainEmpty => !pages.is_empty(),
+            JournalState::Undecided => self.sources.super_journal.is_none(),
+            JournalState::Empty | JournalState::Finished => false,
+        }
     }
 
     /// A page size that the main file's pages vote for when its header names none.
@@ -398,9 +450,9 @@ impl<'a> State<'_, 'a> {
         })
     }
 
-    fn judge_wal(&self, quiet: &mut Findings, log: &mut Findings) -> Option<Fit> {
+    /// Judges the log by its state after a commit.
+    fn judge_wal(&self, commit: Commit, quiet: &mut Findings, log: &mut Findings) -> Option<Fit> {
         let wal = self.wal?;
-        let commit = wal.last_commit()?;
         if self.main.is_empty() {
             return None;
         }
@@ -410,8 +462,14 @@ impl<'a> State<'_, 'a> {
             return Some(fit);
         }
         let geometry = reconcile(&self.clues(Some(commit.frame)), quiet)?;
-        let layers =
-            Layers { journal: self.journal, roll_back: self.roll_back, wal: Some(wal), upto: Some(commit.frame), pages: commit.pages };
+        let layers = Layers {
+            journal: self.journal,
+            roll_back: self.roll_back,
+            wal: Some(wal),
+            upto: Some(commit.frame),
+            pages: commit.pages,
+            ..Layers::default()
+        };
         let blended = Snapshot::new(self.main, &geometry, &layers);
         let oldest = wal.frames.iter().take(narrow(u64::from(commit.frame.0))).position(|f| f.page == 1);
         let alone = self.alone(quiet);

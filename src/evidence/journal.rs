@@ -221,6 +221,8 @@ impl<'a> JournalIndex<'a> {
         match self.state {
             JournalState::Empty | JournalState::Finished => {}
             JournalState::HeaderBad => log.add(Defect::new(Code::JournalHeaderBad, 0, u64::from(first), 0), place),
+            // The journal of the first transaction of a new database holds nothing.
+            JournalState::MainEmpty if images == 0 => {}
             JournalState::MainEmpty => log.add(Defect::new(Code::JournalWithoutMain, 0, images, 0), place),
             JournalState::Undecided if super_present.is_some() => {}
             JournalState::Undecided => {

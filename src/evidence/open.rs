@@ -4,7 +4,8 @@
 //! file first: it finds ranges that the medium does not give back, and takes a CRC-32. A regular file that is readable
 //! throughout and that no process holds open for writing is then mapped; everything else (live, failing, a pipe, a device)
 //! becomes a private snapshot, in memory up to a limit and then in an unnamed temporary file. What is above this module
-//! borrows from `&[u8]`, and neither a bad sector nor a shrinking file is ever a signal.
+//! borrows from `&[u8]`, and neither a bad sector nor a shrinking file is ever a signal: what goes away under a mapping reads
+//! as zeros, and [`InputFile::recheck`] says that the input changed.
 //!
 //! SHA-256 runs on its own thread over those bytes, beside the work; [`InputFile::fingerprint`] waits for it.
 //!
@@ -18,11 +19,11 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use memmap2::Mmap;
 use sha2::{Digest, Sha256};
 
+use super::mapping::Mapping;
 use super::reading::{self, BLOCK};
 use crate::bytes::slice;
 use crate::ctx::Ctx;
@@ -98,7 +99,7 @@ impl Fingerprint {
 
 #[derive(Debug)]
 enum Store {
-    Map(Mmap),
+    Map(Mapping),
     Memory(Vec<u8>),
 }
 
@@ -166,7 +167,7 @@ impl InputFile {
     /// [`Error::Io`] when it cannot be opened, is a folder, or a temporary file fails; [`Error::Unstable`] when it changes
     /// during the pass, twice; [`Error::Cancelled`].
     pub fn open(path: &Path, ctx: &Ctx, options: &OpenOptions) -> Result<InputFile> {
-        let file = File::open(path).map_err(|e| Error::io(path, "open", e))?;
+        let file = reading::open(path).map_err(|e| Error::io(path, "open", e))?;
         InputFile::from_file(path, Arc::new(file), ctx, options)
     }
 
@@ -272,7 +273,13 @@ impl InputFile {
         }
         let (store, held) = match copy {
             Some(copy) => copy.finish(path)?,
-            None => (Store::Map(map(file).map_err(|e| Error::io(path, "map", e))?), Held::Mapped),
+            None => match Mapping::new(file).map_err(|e| Error::io(path, "map", e))? {
+                Some(map) => (Store::Map(map), Held::Mapped),
+                None => {
+                    let plain = OpenOptions { no_mmap: true, ..options.clone() };
+                    return InputFile::positioned(path, file, len, regular, ctx, &plain);
+                }
+            },
         };
         let meta = file.metadata().map_err(|e| Error::io(path, "read", e))?;
         let after = Stamp::take(file, reading::length(file, &meta).unwrap_or(len)).map_err(|e| Error::io(path, "read", e))?;
@@ -291,14 +298,27 @@ impl InputFile {
         let mut crc = crc32fast::Hasher::new();
         let mut buf = vec![0_u8; BLOCK];
         ctx.progress.phase("reading", 0);
+        // A named pipe that nobody writes to yet reads as if it had ended.
+        let mut waits = reading::may_wait_for_writer(path, file);
         loop {
             ctx.check()?;
             let got = match io::Read::read(&mut &*file, &mut buf) {
-                Ok(0) => break,
+                Ok(0) if !waits => break,
+                Ok(0) => {
+                    thread::sleep(Duration::from_millis(20));
+                    continue;
+                }
                 Ok(got) => got,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    // A writer is there.
+                    waits = false;
+                    thread::sleep(Duration::from_micros(500));
+                    continue;
+                }
                 Err(e) => return Err(Error::io(path, "read", e)),
             };
+            waits = false;
             let block = buf.get(..got).unwrap_or_default();
             crc.update(block);
             copy.push(path, block)?;
@@ -360,6 +380,12 @@ impl InputFile {
         }
     }
 
+    /// Whether a part of the input was gone when it was to be read: nothing that was made of it holds.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        matches!(&*self.store, Store::Map(map) if map.is_lost())
+    }
+
     /// Reads the input once more and says what changed since it was opened, `None` when nothing did.
     ///
     /// The caller runs once more when something changed; if that is in vain too, the result is [`Error::Unstable`].
@@ -369,6 +395,9 @@ impl InputFile {
     /// [`Error::Io`] when the file cannot be looked at any more, [`Error::Cancelled`].
     pub fn recheck(&self, ctx: &Ctx) -> Result<Option<String>> {
         let (Some(file), Some(stamp)) = (&self.file, &self.stamp) else { return Ok(None) };
+        if self.is_lost() {
+            return Ok(Some("it shrank".to_owned()));
+        }
         let meta = file.metadata().map_err(|e| Error::io(&self.path, "read", e))?;
         let len = reading::length(file, &meta).unwrap_or(0);
         let now = Stamp::take(file, len).map_err(|e| Error::io(&self.path, "read", e))?;
@@ -436,18 +465,14 @@ impl Copy {
 
     fn finish(self, path: &Path) -> Result<(Store, Held)> {
         match self.file {
-            Some(file) => Ok((Store::Map(map(&file).map_err(|e| Error::io(path, "map a snapshot of", e))?), Held::TempFile)),
+            Some(file) => {
+                let full = || io::Error::other("no more files can be mapped");
+                let map = Mapping::new(&file).and_then(|m| m.ok_or_else(full)).map_err(|e| Error::io(path, "map a snapshot of", e))?;
+                Ok((Store::Map(map), Held::TempFile))
+            }
             None => Ok((Store::Memory(self.memory), Held::Memory)),
         }
     }
-}
-
-/// Maps a file for reading.
-#[expect(unsafe_code, reason = "the one mapping of the product; see the module's notes for why no signal follows")]
-fn map(file: &File) -> io::Result<Mmap> {
-    // SAFETY: the map is read-only, and the file is either private to this process (unnamed) or a regular file that was
-    // readable throughout a moment ago and that no process holds open for writing. A later writer is noticed by `recheck`.
-    unsafe { Mmap::map(file) }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! One state of the database as page images: main file, rolled back journal over it, frames of the log over both.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::journal::{JournalIndex, JournalState};
 use super::page_one::{Geometry, PageOne};
@@ -135,6 +135,8 @@ pub struct Snapshot<'a> {
     /// (page, position in `others`), sorted: images that are not live.
     others: Vec<(u32, u32)>,
     other_images: Vec<(Origin, &'a [u8], VersionClass)>,
+    /// An image of a frame with a damaged word put right; it stands above all others of its page.
+    mended: Option<(PageNo, Origin, Vec<u8>)>,
 }
 
 /// What is laid over the main file.
@@ -144,6 +146,8 @@ pub struct Layers<'x, 'a> {
     pub journal: Option<&'x JournalIndex<'a>>,
     /// Whether to roll it back.
     pub roll_back: bool,
+    /// Whether to roll back also what SQLite would not: records behind a break, or under no header.
+    pub roll_back_all: bool,
     /// A log; its images up to `upto` are blended, all others are history.
     pub wal: Option<&'x WalIndex<'a>>,
     /// The last frame that is blended; `None` blends nothing.
@@ -175,7 +179,8 @@ impl<'a> Snapshot<'a> {
             first,
         };
         let count = main.count;
-        let mut snapshot = Snapshot { main, table: Table::None, images: Vec::new(), count, others: Vec::new(), other_images: Vec::new() };
+        let mut snapshot =
+            Snapshot { main, table: Table::None, images: Vec::new(), count, others: Vec::new(), other_images: Vec::new(), mended: None };
         snapshot.lay(layers);
         snapshot
     }
@@ -196,7 +201,7 @@ impl<'a> Snapshot<'a> {
         let dense_limit = u64::from(self.main.count).saturating_add(frames.saturating_mul(16)).saturating_add(4096);
         self.table = if u64::from(highest) <= dense_limit { Table::Dense(vec![0; idx(highest)]) } else { Table::Sparse(HashMap::new()) };
         if let Some(journal) = journal {
-            self.lay_journal(journal, layers.roll_back);
+            self.lay_journal(journal, layers.roll_back, layers.roll_back_all);
         }
         if let Some(wal) = wal {
             self.lay_wal(wal, layers);
@@ -214,19 +219,21 @@ impl<'a> Snapshot<'a> {
         self.other_images.push((origin, image, class));
     }
 
-    fn lay_journal(&mut self, journal: &JournalIndex<'a>, roll_back: bool) {
+    fn lay_journal(&mut self, journal: &JournalIndex<'a>, roll_back: bool, all: bool) {
         let mut highest = 0;
+        let mut done = BTreeSet::new();
         for (i, record) in journal.records.iter().enumerate() {
             let Some(image) = journal.image(record) else { continue };
             let origin = Origin::Journal { record: small(i).saturating_add(1) };
-            if roll_back && record.counts {
+            let first = done.insert(record.page);
+            if (roll_back && record.counts) || (all && first) {
                 self.push_image(record.page, origin, image);
                 highest = highest.max(record.page);
             } else {
                 self.push_other(record.page, origin, image, VersionClass::BeforeImage);
             }
         }
-        if roll_back {
+        if roll_back || (all && journal.pages_before > 0) {
             // Pages that are neither in the journal nor in the file do not come into being by the old size.
             self.count = journal.pages_before.min(self.main.count.max(highest));
         }
@@ -270,6 +277,14 @@ impl<'a> Snapshot<'a> {
         }
         if last > 0 {
             self.count = layers.pages.min(highest);
+        }
+    }
+
+    /// Takes a frame as it was before a word of it was damaged, where no later frame holds its page.
+    pub(super) fn mend(&mut self, wal: &WalIndex<'a>, upto: FrameNo, frame: FrameNo, page: u32, image: Vec<u8>) {
+        let Some(no) = PageNo::new(page).filter(|no| no.get() <= self.count) else { return };
+        if wal.newest(no, upto).is_none_or(|(newest, _)| newest <= frame) {
+            self.mended = Some((no, Origin::Wal { frame }, image));
         }
     }
 
@@ -319,6 +334,9 @@ impl PageSource for Snapshot<'_> {
     fn page(&self, no: PageNo) -> Option<PageRef<'_>> {
         if no.get() > self.count {
             return None;
+        }
+        if let Some((_, origin, image)) = self.mended.as_ref().filter(|m| m.0 == no) {
+            return Some(PageRef { no, bytes: image, origin: *origin });
         }
         match self.table.get(no) {
             0 => Some(PageRef { no, bytes: self.main.image(no)?, origin: Origin::Main }),

@@ -3,6 +3,7 @@
 use std::fs::{File, Metadata};
 use std::io;
 use std::ops::Range;
+use std::path::Path;
 
 use crate::ctx::Ctx;
 use crate::error::Result;
@@ -115,6 +116,45 @@ fn full(read: &dyn Fn(&mut [u8], u64) -> io::Result<usize>, buf: &mut [u8], at: 
 /// What the system answers.
 pub fn read_full(file: &File, buf: &mut [u8], at: u64) -> io::Result<usize> {
     full(&|b, a| read_at(file, b, a), buf, at)
+}
+
+/// Opens a file for reading. A pipe is opened without waiting for its writer, so that the wait can be cancelled.
+///
+/// # Errors
+/// What the system answers.
+#[cfg(unix)]
+pub fn open(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+    let mut options = std::fs::OpenOptions::new();
+    options.read(true);
+    if std::fs::metadata(path).is_ok_and(|m| m.file_type().is_fifo()) {
+        options.custom_flags(libc::O_NONBLOCK);
+    }
+    options.open(path)
+}
+
+/// Opens a file for reading.
+///
+/// # Errors
+/// What the system answers.
+#[cfg(not(unix))]
+pub fn open(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+/// Whether a stream is a pipe with a name, whose writer may still come. The pipes of a shell have none.
+#[cfg(unix)]
+#[must_use]
+pub fn may_wait_for_writer(path: &Path, file: &File) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    file.metadata().is_ok_and(|m| m.file_type().is_fifo()) && std::fs::canonicalize(path).is_ok()
+}
+
+/// Whether a stream is a pipe with a name, whose writer may still come.
+#[cfg(not(unix))]
+#[must_use]
+pub fn may_wait_for_writer(_path: &Path, _file: &File) -> bool {
+    false
 }
 
 /// One positioned read.

@@ -3,6 +3,7 @@
 //! SQLite reads a log whose header checksum is right, frame by frame, while page number, salts and running checksum are
 //! right, and uses it up to the last commit frame of that run. Everything else in the file is history.
 
+use super::lineage;
 use crate::finding::{Code, Defect, Findings, Origin, Site};
 use crate::format::wal::{Checksum, FRAME_HEADER_LEN, Frame, WAL_HEADER_LEN, WAL_MAGIC, WalHeader, WordOrder};
 use crate::ids::{FrameNo, PageNo, PageSize, idx, small, wide};
@@ -42,6 +43,21 @@ pub struct Commit {
     pub frame: FrameNo,
     /// Pages of the database.
     pub pages: u32,
+}
+
+/// Committed work that SQLite does not read: behind a break of the chain, or under a header that it does not accept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HiddenCommits {
+    /// How many commits.
+    pub commits: u32,
+    /// Frames up to the last of them that SQLite does not read.
+    pub frames: u32,
+    /// The first of these frames.
+    pub first: FrameNo,
+    /// The last commit.
+    pub last: Commit,
+    /// The frame at the break with the one word put right that explains it, and its image.
+    pub mended: Option<(FrameNo, u32, Vec<u8>)>,
 }
 
 /// The index of a log. Borrows the log's bytes.
@@ -226,6 +242,69 @@ impl<'a> WalIndex<'a> {
         }
     }
 
+    /// The commits that SQLite does not read although the log holds them.
+    ///
+    /// A commit counts whose frame follows from the one before it. The frame at the break itself may be one that was being
+    /// written: it counts when a single damaged word explains the break. Under a bad header the first frame counts when
+    /// something follows from it, or it from the header.
+    #[must_use]
+    pub fn hidden(&self) -> Option<HiddenCommits> {
+        let first = self.frames.iter().position(|f| f.class == FrameClass::Detached)?;
+        let mut mended = None;
+        let mut commits = 0_u32;
+        let mut last = None;
+        for (i, info) in self.frames.iter().enumerate().skip(first) {
+            if info.class != FrameClass::Detached {
+                continue;
+            }
+            let mut commit = info.commit;
+            let mut counts = info.linked || (i == 0 && self.begins());
+            if !info.linked
+                && i == first
+                && self.accepted
+                && let Some((page, word, image)) = self.corrected(i)
+            {
+                (counts, commit) = (true, word);
+                mended = Some((FrameNo(small(i).saturating_add(1)), page, image));
+            }
+            if counts && commit != 0 {
+                commits = commits.saturating_add(1);
+                last = Some(Commit { frame: FrameNo(small(i).saturating_add(1)), pages: commit });
+            }
+        }
+        let last = last?;
+        // Frames of the chain that only a commit behind the break completes are hidden with it.
+        let from = self.last_commit().map_or(0, |c| c.frame.0);
+        let frames = self.frames.iter().take(idx(last.frame.0)).skip(idx(from)).filter(|f| f.class != FrameClass::Junk).count();
+        Some(HiddenCommits { commits, frames: small(frames), first: FrameNo(from.saturating_add(1)), last, mended })
+    }
+
+    /// Whether the first frame under a header that SQLite does not accept is one: it follows from the header's other bytes, or
+    /// the next frame follows from it.
+    fn begins(&self) -> bool {
+        let sum = self.header.filter(|_| !self.accepted).and_then(|h| h.expected_checksum());
+        let follows = |f: Frame<'_>| sum.is_some_and(|sum| f.checksum_after(sum, self.order) == f.checksum);
+        !self.accepted && (self.frame_at(0).is_some_and(follows) || self.frames.get(1).is_some_and(|f| f.linked))
+    }
+
+    /// Page number, commit word and image of a frame with its one damaged word put right.
+    fn corrected(&self, i: usize) -> Option<(u32, u32, Vec<u8>)> {
+        let frame = self.frame_at(i)?;
+        let before = match i.checked_sub(1) {
+            Some(before) => self.frame_at(before)?.checksum,
+            None => self.header?.checksum,
+        };
+        let (at, was) = lineage::correct_word(&frame, before, self.order)?;
+        let mut image = frame.image.to_vec();
+        let (mut page, mut commit) = (frame.page_raw, frame.commit);
+        match at {
+            0 => page = u32::from_be_bytes(was),
+            4 => commit = u32::from_be_bytes(was),
+            at => image.get_mut(idx(at.checked_sub(8)?)..)?.get_mut(..4)?.copy_from_slice(&was),
+        }
+        Some((page, commit, image))
+    }
+
     /// The bytes of the log.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
@@ -236,20 +315,6 @@ impl<'a> WalIndex<'a> {
     #[must_use]
     pub fn last_commit(&self) -> Option<Commit> {
         self.commits.last().copied()
-    }
-
-    /// The last commit of a log whose header SQLite does not accept, as far as its frames are sound by themselves: each has the
-    /// salts of the first and follows from the one before it, the first from the other bytes of the header or with one behind it.
-    #[must_use]
-    pub fn unread_commit(&self) -> Option<Commit> {
-        let first = self.frame_at(0).filter(|_| !self.accepted)?;
-        let salts = (first.salt1, first.salt2);
-        let sound = |i: usize, f: &FrameInfo| f.page != 0 && (i == 0 || (f.linked && self.salts(i) == Some(salts)));
-        let run = self.frames.iter().enumerate().take_while(|(i, f)| sound(*i, f));
-        let (i, last) = run.filter(|(_, f)| f.commit != 0).last()?;
-        let begins =
-            self.header.and_then(|h| h.expected_checksum()).is_some_and(|sum| first.checksum_after(sum, self.order) == first.checksum);
-        (i > 0 || begins).then(|| Commit { frame: FrameNo(small(i).saturating_add(1)), pages: last.commit })
     }
 
     /// The frame at a position counted from 0.

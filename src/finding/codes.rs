@@ -241,6 +241,10 @@ problems! {
     CommitPagesMissing "W013" "commit-pages-missing" Note
         "the last commit gives the database {got} pages, files hold {want}" =>
         "pages above are missing";
+    #[doc = "Whole transactions stand in the log behind a break of the checksum chain, or under a header that SQLite does not accept: it ends before them, or ignores the log, and shows none of them. They were committed."]
+    CommitsHidden "W014" "commits-hidden" Note
+        "{got} commits in {want} frames stand where SQLite does not read the log" =>
+        "the default view is SQLite's; the rows that only these frames hold go to the salvage database";
     #[doc = "A rollback journal begins with 0xd9d505f920a163d7. Zeroed, the transaction was finished and the file kept (PERSIST)."]
     JournalHeaderBad "J001" "journal-header-bad" StopHere
         "the journal has no header that SQLite accepts (first byte {got})" =>
@@ -521,10 +525,10 @@ problems! {
     ModuleUnknown "S013" "module-unknown" Note
         "a virtual table uses a module that is not built into SQLite" =>
         "its shadow tables are copied as they are";
-    #[doc = "A broken view or trigger can make every ALTER or even every statement fail."]
+    #[doc = "Every write to the table of such a trigger fails, in the evidence as it would in the copy."]
     DependsOnMissing "S014" "depends-on-missing" SkipItem
-        "a view or trigger names a table or column that is not there" =>
-        "it goes to the finish script: SQLite refuses statements on such a schema";
+        "a trigger names a table or view that is not there" =>
+        "it goes to the finish script: SQLite refuses every write that would run it";
     #[doc = "SQLite makes an index for each UNIQUE and PRIMARY KEY constraint and cannot work with the table when its schema row is lost."]
     AutoindexMissing "S015" "autoindex-missing" Note
         "the schema has no row for the index that a constraint makes" =>
@@ -545,6 +549,10 @@ problems! {
     RootsSwapped "S019" "roots-swapped" Note
         "the tree at {got} is that of another table, its own is at {want}" =>
         "each table has the tree that fits it";
+    #[doc = "SQLite opens such a schema; only a query of the view fails, and an ALTER TABLE that has to look into all views."]
+    ViewOfMissing "S020" "view-of-missing" Note
+        "a view names a table or view that is not there" =>
+        "it stands in the copy as it is";
     #[doc = "The index lacks an entry, or its entry differs from the row."]
     RowNotInIndex "I001" "row-not-in-index" Note
         "a row of the table is not in the index" =>
@@ -565,6 +573,14 @@ problems! {
     IndexCountDiffers "I005" "index-count-differs" Note
         "the index has {got} entries, the table gives {want}" =>
         "the index is built anew";
+    #[doc = "The row and its entry in one index have the same rowid or primary key and not the same values. Nothing tells which of the two was changed."]
+    RowAgainstIndex "I006" "row-against-index" Note
+        "a row and its index entry disagree" =>
+        "the row stays as it is and the index is built anew from it; what the index said goes to the salvage database";
+    #[doc = "Two indexes, which are written apart from one another and from the table, both have another version of the row; or the row's text is not text and the index's is. The row is then more likely to be the one that was changed."]
+    RowAgainstIndexes "I007" "row-against-indexes" Note
+        "the indexes of a table contradict a row ({got} of them)" =>
+        "the row stays as it is; what the indexes said goes to the salvage database";
     #[doc = "The structure record (row 10 of %_data) lists the segments of a search index. Without it every search fails; the text is not touched."]
     StructureRecordBad "Q001" "structure-record-bad" StopHere
         "the structure record of a search index holds {got}, the bound is {want}" =>
@@ -725,6 +741,10 @@ problems! {
     PageOverruled "X008" "page-overruled" Note
         "the given map says what page {got} is, against the evidence" =>
         "the map counts: rows of the page enter or leave its table";
+    #[doc = "An application that lets its file grow by chunks (SQLITE_FCNTL_CHUNK_SIZE) leaves such a tail, and so does a download that reserved its space."]
+    TrailingZeros "X009" "trailing-zeros" Note
+        "{got} zero bytes follow the last page of the database" =>
+        "they are not part of it";
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 
 use crate::ctx::Ctx;
 use crate::error::{Error, Result};
-use crate::ids::{ObjectId, wide};
+use crate::ids::{ObjectId, PageNo, wide};
 use crate::pipeline::describe;
 use crate::report::diff::{Change, Diff, DiffSide, NotCompared, RowDiff, SchemaDiff, SettingDiff, TableDiff};
 use crate::schema::{Family, FtsPart, Object, ObjectKind};
@@ -170,6 +170,73 @@ fn schema(a: &Survey<'_>, b: &Survey<'_>) -> Vec<SchemaDiff> {
             (a != b).then(|| SchemaDiff { kind: key.0.to_owned(), name, a, b })
         })
         .collect()
+}
+
+/// Rows of a table of another state that the state which is read does not have, or has with other values.
+#[derive(Debug)]
+pub(super) struct Apart {
+    /// The table, in the catalog of the other state.
+    pub(super) object: ObjectId,
+    /// Where the rows stand in the other state.
+    pub(super) places: Vec<(PageNo, u16)>,
+}
+
+/// The rows of `other` that `shown` does not have, or has with other values, in the order of the schema. What is made from
+/// other tables is passed over.
+///
+/// # Errors
+/// I/O of a sort; cancellation.
+pub(super) fn apart(shown: &Survey<'_>, other: &Survey<'_>, keep_violations: bool, ctx: &Ctx) -> Result<Vec<Apart>> {
+    let wanted = Wanted { tables: &[], by_primary_key: false, limit: 0, keep_violations };
+    let mut out = Vec::new();
+    for (_, object_a, object_b) in tables(shown, other) {
+        let Some(object) = object_b.filter(|o| !is_search_index(o)) else { continue };
+        let Some(b) = Table::new(other, object, &wanted) else { continue };
+        let a = object_a.and_then(|o| Table::new(shown, o, &wanted));
+        let mut places = Vec::new();
+        for sorted in [false, true] {
+            places.clear();
+            if places_apart(a.as_ref(), &b, sorted, &mut places, ctx)? {
+                break;
+            }
+        }
+        if !places.is_empty() {
+            out.push(Apart { object: object.id, places });
+        }
+    }
+    Ok(out)
+}
+
+/// The merge join of [`apart`]; `false` when a side turned out not to be in order.
+fn places_apart(a: Option<&Table<'_>>, b: &Table<'_>, sorted: bool, places: &mut Vec<(PageNo, u16)>, ctx: &Ctx) -> Result<bool> {
+    let pairing = Pairing::of(a.unwrap_or(b), b, false);
+    let mut left = a.map(|a| Rows::new(a, &pairing, Which::A, sorted, ctx)).transpose()?;
+    let mut right = Rows::new(b, &pairing, Which::B, sorted, ctx)?;
+    let mut more_a = left.as_mut().map_or(Ok(false), |l| l.advance(ctx))?;
+    let mut more_b = right.advance(ctx)?;
+    while more_b {
+        if right.descends || left.as_ref().is_some_and(|l| l.descends) {
+            return Ok(false);
+        }
+        let order = left.as_ref().filter(|_| more_a).map_or(Ordering::Greater, |l| l.key.cmp(&right.key));
+        match (order, left.as_mut()) {
+            (Ordering::Greater, _) => places.push(right.place),
+            (Ordering::Equal, Some(left)) => {
+                let equal = pairing.same_layout && left.record == right.record && left.rowid == right.rowid;
+                if !equal && side::changes(left, &mut right).is_some() {
+                    places.push(right.place);
+                }
+            }
+            _ => {}
+        }
+        if let Some(left) = left.as_mut().filter(|_| order.is_le()) {
+            more_a = left.advance(ctx)?;
+        }
+        if order.is_ge() {
+            more_b = right.advance(ctx)?;
+        }
+    }
+    Ok(true)
 }
 
 /// The rows of a table that both have.

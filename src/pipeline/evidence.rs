@@ -5,15 +5,31 @@ use std::path::Path;
 
 use crate::ctx::Ctx;
 use crate::error::{Error, Result};
-use crate::evidence::{At, Evidence, Fit, Held, InputFile, OpenOptions, PageSource, Part, Sources, Verdict, View, identify};
+use crate::evidence::{At, Evidence, Fit, Held, InputFile, OpenOptions, OtherState, PageSource, Part, Sources, Verdict, View, identify};
 use crate::finding::Findings;
 use crate::format::DatabaseHeader;
 use crate::pipeline::page_map::{self, Ruled};
-use crate::pipeline::{Inputs, Options, Snapshot, SuperJournal, schema_source};
+use crate::pipeline::{Inputs, Options, Snapshot, SuperJournal, hidden, schema_source};
+use crate::report::human::counted;
 use crate::report::model::{self, Access, HeaderDecision, Input, InputRole, Report, Sidecar, ViewCount};
 use crate::survey::schema_rows::Hints;
 use crate::survey::{Content, Survey};
 use crate::tree::{Pages, Rulings};
+
+/// What a run came to, unless an input changed under it: then its own error says nothing, whatever it is.
+///
+/// # Errors
+/// That of the run, or `Unstable`.
+pub(super) fn settled<T>(evidence: &Evidence, done: Result<T>, ctx: &Ctx) -> Result<T> {
+    match done {
+        Err(error @ (Error::Unstable { .. } | Error::Cancelled | Error::Usage { .. } | Error::Exists { .. })) => Err(error),
+        Err(error) => match evidence.recheck(ctx)? {
+            Some((path, what)) => Err(Error::Unstable { path, what }),
+            None => Err(error),
+        },
+        done => done,
+    }
+}
 
 /// Opens what the caller named. `temp_dir` is where a private snapshot may lie.
 ///
@@ -104,7 +120,10 @@ impl<'a> Viewed<'a> {
     /// `Unstable` when one changed.
     pub(super) fn recheck(&self, options: &Options, ctx: &Ctx) -> Result<()> {
         if options.no_hash {
-            return Ok(());
+            return match self.evidence.lost() {
+                Some(path) => Err(Error::Unstable { path: path.to_path_buf(), what: "it shrank".to_owned() }),
+                None => Ok(()),
+            };
         }
         match self.evidence.recheck(ctx)? {
             Some((path, what)) => Err(Error::Unstable { path, what }),
@@ -113,10 +132,7 @@ impl<'a> Viewed<'a> {
     }
 
     /// Enters inputs, sidecars and decisions into a report. Comes after [`Viewed::recheck`], which proves the second hash.
-    ///
-    /// # Errors
-    /// Cancellation.
-    pub(super) fn describe(&self, survey: &Survey<'_>, report: &mut Report, ctx: &Ctx) -> Result<()> {
+    pub(super) fn describe(&self, survey: &Survey<'_>, others: &[hidden::Other<'_>], report: &mut Report) {
         for (part, file) in self.evidence.inputs() {
             report.inputs.push(input(file, role(part)));
         }
@@ -142,50 +158,47 @@ impl<'a> Viewed<'a> {
             (None, true) => Some("rolled back by the journal".to_owned()),
             (None, false) => None,
         };
-        let views = match &self.view.main_only {
-            Some(other) => counts(survey, &self.count(other, ctx)?),
-            None => Vec::new(),
+        let views = |of: &[OtherState]| -> Vec<ViewCount> {
+            let Some(other) = others.iter().find(|o| of.contains(&o.state)) else { return Vec::new() };
+            let (shown, other_rows) = (rows_by_table(survey), rows_by_table(&other.survey));
+            // "With" is the state that reads all of the sidecar.
+            if other.state == OtherState::MainAlone { counts(&shown, &other_rows) } else { counts(&other_rows, &shown) }
         };
+        report.hidden_rows = others.iter().map(hidden::Other::rows).fold(0, u64::saturating_add);
         let path = |wanted: Part| {
             let file = self.evidence.inputs().find(|(p, _)| *p == wanted);
             file.map_or_else(String::new, |(_, f)| f.path().display().to_string())
         };
         if self.evidence.inputs().any(|(p, _)| p == Part::Wal) {
-            let (fit, mut reason) = fit(self.view.wal_fit.as_ref(), "no committed frame in it that SQLite would read");
-            if let Some((frame, _)) = &self.view.unread {
-                reason.push_str(&format!(
-                    "; its header is damaged, its frames are sound up to a commit at frame {}: `recover` puts the rows that only they \
-                     have into tables unread_TABLE of the salvage database",
-                    frame.0
-                ));
-            }
             let blended = self.view.upto.is_some();
-            let views = views.clone();
+            let none = match (blended, &self.view.hidden) {
+                (true, _) => "the main file has no page to compare it with, and SQLite would delete the log",
+                (false, Some(_)) => "the commits in it are not where SQLite reads them",
+                (false, None) => "no committed frame in it that SQLite would read",
+            };
+            let (fit, mut reason) = fit(self.view.wal_fit.as_ref(), none);
+            if let Some(h) = &self.view.hidden {
+                let (commits, frames) = (counted(u64::from(h.commits), "commit"), counted(u64::from(h.frames), "frame"));
+                reason.push_str(&format!("; {commits} in {frames} of it are not shown, SQLite does not read so far"));
+            }
+            let views = views(&[OtherState::HiddenCommits, OtherState::MainAlone]);
             report.sidecars.push(Sidecar { path: path(Part::Wal), role: InputRole::Wal, fit, blended, reason, views });
         }
         if self.evidence.inputs().any(|(p, _)| p == Part::Journal) {
             let (fit, reason) = fit(self.view.journal_fit.as_ref(), "not hot: SQLite would not roll it back");
             let blended = self.view.rolled_back;
+            let views = views(&[OtherState::RolledBack, OtherState::MainAlone]);
             report.sidecars.push(Sidecar { path: path(Part::Journal), role: InputRole::Journal, fit, blended, reason, views });
         }
-        Ok(())
     }
 
-    /// The state after the last commit of a log that SQLite ignores for its header; `None` without such a log.
+    /// The survey of another state of the evidence. What is wrong with that state is not reported.
     ///
     /// # Errors
     /// Cancellation.
-    pub(super) fn unread(&self, ctx: &Ctx) -> Result<Option<Survey<'_>>> {
-        let Some((_, snapshot)) = &self.view.unread else { return Ok(None) };
-        let pages = Pages::new(snapshot, self.view.geometry.reserved);
-        Survey::run(pages, self.header(), Findings::new(0), ctx).map(Some)
-    }
-
-    /// Rows per table of another state, by name.
-    fn count(&self, other: &dyn PageSource, ctx: &Ctx) -> Result<Vec<(String, u64)>> {
+    pub(super) fn survey_of<'o>(&self, other: &'o dyn PageSource, ctx: &Ctx) -> Result<Survey<'o>> {
         let pages = Pages::new(other, self.view.geometry.reserved);
-        let survey = Survey::run(pages, self.header(), Findings::new(0), ctx)?;
-        Ok(rows_by_table(&survey))
+        Survey::run(pages, self.header(), Findings::new(0), ctx)
     }
 }
 
@@ -199,15 +212,14 @@ fn rows_by_table(survey: &Survey<'_>) -> Vec<(String, u64)> {
         .collect()
 }
 
-fn counts(survey: &Survey<'_>, without: &[(String, u64)]) -> Vec<ViewCount> {
-    let with = rows_by_table(survey);
+fn counts(with: &[(String, u64)], without: &[(String, u64)]) -> Vec<ViewCount> {
     let find = |list: &[(String, u64)], name: &str| list.iter().find(|(n, _)| n == name).map(|(_, rows)| *rows);
     let mut names: Vec<&String> = with.iter().chain(without).map(|(n, _)| n).collect();
     names.sort();
     names.dedup();
     names
         .into_iter()
-        .map(|n| ViewCount { table: n.clone(), with: find(&with, n), without: find(without, n) })
+        .map(|n| ViewCount { table: n.clone(), with: find(with, n), without: find(without, n) })
         .filter(|v| v.with != v.without)
         .collect()
 }

@@ -7,7 +7,7 @@ use crate::pipeline::copy::{Copied, Disposition};
 use crate::pipeline::text_back::Texts;
 use crate::pipeline::{describe, witnesses};
 use crate::recover::foreign::Foreign;
-use crate::report::model::{LeftOut, TableRecovery};
+use crate::report::model::{DISPUTED, LeftOut, TableRecovery};
 use crate::schema::{Family, FtsPart, Object, ObjectKind};
 use crate::survey::{Content, Survey};
 
@@ -41,6 +41,11 @@ pub(super) fn tables(survey: &Survey<'_>, copied: &Copied, foreign: &Foreign, te
             }
         } else if scan.cells > 0 {
             table.set_aside.insert("object-left-out".to_owned(), scan.cells);
+        }
+        for _ in survey.disputes.iter().filter(|d| kept && d.table == t.object && d.against_row) {
+            // Two versions of one row were found: the table's is written, the indexes' is set aside.
+            table.rows_found = table.rows_found.saturating_add(1);
+            add(&mut table.set_aside, DISPUTED);
         }
         for _ in selection.iter().flat_map(|s| &s.rewritten) {
             add(&mut table.values_changed, "record-made-anew");

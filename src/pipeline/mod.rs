@@ -7,6 +7,7 @@ mod describe;
 mod diff;
 mod evidence;
 mod finish;
+mod hidden;
 mod ledger;
 mod nameless;
 mod page;
@@ -17,7 +18,6 @@ mod salvage;
 mod schema_source;
 mod search_index;
 mod text_back;
-mod unread;
 mod witnesses;
 
 use std::collections::BTreeMap;
@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 
 use crate::ctx::Ctx;
 use crate::error::{Error, Result};
+use crate::evidence::Evidence;
 use crate::ids::{ObjectId, PageNo};
 use crate::pipeline::evidence::Viewed;
 use crate::recover::{Selection, foreign};
@@ -189,13 +190,18 @@ pub fn check(inputs: &Inputs, options: &Options, ctx: &Ctx) -> Result<Report> {
 
 fn check_once(inputs: &Inputs, options: &Options, ctx: &Ctx) -> Result<Report> {
     let evidence = evidence::open(inputs, options, None, ctx)?;
-    let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
+    evidence::settled(&evidence, checked(&evidence, inputs, options, ctx), ctx)
+}
+
+fn checked(evidence: &Evidence, inputs: &Inputs, options: &Options, ctx: &Ctx) -> Result<Report> {
+    let viewed = Viewed::new(evidence, &inputs.db, ctx)?;
     let mut survey = viewed.survey(inputs, ctx)?;
     search_index::check(&mut survey, options.keep_violations, ctx)?;
     let foreign = foreign::check(&survey, &selections(&survey, options.keep_violations), ctx)?;
     survey.findings.merge(foreign.log);
+    let others = hidden::find(&viewed, &survey, options.keep_violations, ctx)?;
     viewed.recheck(options, ctx)?;
-    let mut report = reported(Verb::Check, inputs, options, &viewed, &survey, ctx)?;
+    let mut report = reported(Verb::Check, inputs, options, &viewed, &survey, &others);
     if options.redact {
         report.redact();
     }
@@ -211,13 +217,20 @@ fn selections(survey: &Survey<'_>, keep_violations: bool) -> BTreeMap<ObjectId, 
     tables.collect()
 }
 
-fn reported(verb: Verb, inputs: &Inputs, options: &Options, viewed: &Viewed<'_>, survey: &Survey<'_>, ctx: &Ctx) -> Result<Report> {
+fn reported(
+    verb: Verb,
+    inputs: &Inputs,
+    options: &Options,
+    viewed: &Viewed<'_>,
+    survey: &Survey<'_>,
+    others: &[hidden::Other<'_>],
+) -> Report {
     let mut report = Report::new(verb);
     (report.evidence_options, report.command) = (inputs.again(), inputs.command(verb, options, None));
-    viewed.describe(survey, &mut report, ctx)?;
+    viewed.describe(survey, others, &mut report);
     describe::survey(survey, &mut report);
     report.seal();
-    Ok(report)
+    report
 }
 
 /// Writes the clean copy to `out` and, beside it, the salvage database, `finish.sql` and both reports.
@@ -239,7 +252,7 @@ pub fn rows(inputs: &Inputs, options: &Options, table: Option<&str>, sink: &mut 
     let survey = viewed.survey(inputs, ctx)?;
     rows::stream(&survey, table, options.keep_violations, sink, ctx)?;
     viewed.recheck(options, ctx)?;
-    reported(Verb::Rows, inputs, options, &viewed, &survey, ctx)
+    Ok(reported(Verb::Rows, inputs, options, &viewed, &survey, &[]))
 }
 
 /// How two databases differ, row by row. `tables` names those to compare (none: all but the inner tables of search
@@ -257,10 +270,10 @@ pub fn diff(a: &Inputs, b: &Inputs, options: &Options, tables: &[String], by_pri
     viewed_a.recheck(options, ctx)?;
     viewed_b.recheck(options, ctx)?;
     let side = |inputs: &Inputs, viewed: &Viewed<'_>, survey: &Survey<'_>| {
-        let report = reported(Verb::Rows, inputs, options, viewed, survey, ctx)?;
-        Ok::<_, Error>(DiffSide { inputs: report.inputs, snapshot: report.snapshot, verdict: report.verdict })
+        let report = reported(Verb::Rows, inputs, options, viewed, survey, &[]);
+        DiffSide { inputs: report.inputs, snapshot: report.snapshot, verdict: report.verdict }
     };
-    let mut diff = Diff { a: side(a, &viewed_a, &survey_a)?, b: side(b, &viewed_b, &survey_b)?, ..found };
+    let mut diff = Diff { a: side(a, &viewed_a, &survey_a), b: side(b, &viewed_b, &survey_b), ..found };
     diff.seal();
     if options.redact {
         diff.redact();
@@ -293,7 +306,7 @@ pub fn map(inputs: &Inputs, options: &Options, ctx: &Ctx) -> Result<Report> {
         let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
         let survey = viewed.survey(inputs, ctx)?;
         viewed.recheck(options, ctx)?;
-        reported(Verb::Map, inputs, options, &viewed, &survey, ctx)
+        Ok(reported(Verb::Map, inputs, options, &viewed, &survey, &[]))
     })
 }
 

@@ -8,11 +8,11 @@ use crate::build::Settings;
 use crate::build::file::OutputFile;
 use crate::ctx::Ctx;
 use crate::error::{Error, Result};
-use crate::evidence::{InputFile, OpenOptions};
+use crate::evidence::{Evidence, InputFile, OpenOptions};
 use crate::pipeline::copy::read_back::Outcome;
 use crate::pipeline::copy::{self, Refused, Target};
 use crate::pipeline::evidence::{self, Viewed};
-use crate::pipeline::{Inputs, Options, breakers, describe, finish, ledger, nameless, salvage, search_index, text_back, unread};
+use crate::pipeline::{Inputs, Options, breakers, describe, finish, hidden, ledger, nameless, salvage, search_index, text_back};
 use crate::recover::foreign;
 use crate::report::Report;
 use crate::report::model::{Output, OutputRole, Recovery, Verb};
@@ -26,6 +26,7 @@ const REFUSED: usize = 100;
 /// # Errors
 /// What the tool cannot do; nothing is left half-written.
 pub(super) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> Result<Report> {
+    refuse_names_of_inputs(inputs, out)?;
     let named: Vec<&Path> = [Some(inputs.db.as_path()), inputs.journal.as_deref(), inputs.shm.as_deref(), inputs.schema.as_deref()]
         .into_iter()
         .flatten()
@@ -33,11 +34,57 @@ pub(super) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> 
         .collect();
     let target = OutputFile::create(out, options.force, &named)?;
     let side = |ending: &str| OutputFile::create(&beside(out, ending), options.force, &named);
-    let (mut json, mut html) = (side(".report.json")?, side(".report.html")?);
-    let (salvage_file, finish_file) = (side(".salvage.db")?, side(".finish.sql")?);
+    let mut files = Files {
+        target,
+        json: side(".report.json")?,
+        html: side(".report.html")?,
+        salvage: side(".salvage.db")?,
+        finish: side(".finish.sql")?,
+    };
+    let evidence = evidence::open(inputs, options, Some(files.target.folder()), ctx)?;
+    // Whoever may read the database may read what is made of it.
+    for file in [&mut files.target, &mut files.json, &mut files.html, &mut files.salvage, &mut files.finish] {
+        file.permissions_of(&inputs.db)?;
+    }
+    evidence::settled(&evidence, write(&evidence, files, inputs, options, out, ctx), ctx)
+}
+
+/// The outputs of a run.
+struct Files {
+    target: OutputFile,
+    json: OutputFile,
+    html: OutputFile,
+    salvage: OutputFile,
+    finish: OutputFile,
+}
+
+/// No output may take the name of an input, nor the name under which SQLite would look for a file beside one.
+fn refuse_names_of_inputs(inputs: &Inputs, out: &Path) -> Result<()> {
+    let outputs = ["", ".report.json", ".report.html", ".salvage.db", ".finish.sql"].map(|ending| place(&beside(out, ending)));
+    let named = [Some(&inputs.db), inputs.journal.as_ref(), inputs.shm.as_ref(), inputs.schema.as_ref(), inputs.map.as_ref()];
+    for input in named.into_iter().flatten().chain(&inputs.wal) {
+        for ending in ["", "-wal", "-shm", "-journal"] {
+            let name = beside(input, ending);
+            if outputs.contains(&place(&name)) {
+                let what = format!("{}: SQLite would take an output of this name for a part of the input; give another", name.display());
+                return Err(Error::Usage { what });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A path by its real folder, whether or not something is there.
+fn place(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
+    path.file_name().map_or_else(|| path.to_path_buf(), |name| folder.join(name))
+}
+
+fn write(evidence: &Evidence, files: Files, inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> Result<Report> {
+    let Files { target, mut json, mut html, salvage: salvage_file, finish: finish_file } = files;
     let folder = target.folder().to_path_buf();
-    let evidence = evidence::open(inputs, options, Some(&folder), ctx)?;
-    let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
+    let viewed = Viewed::new(evidence, &inputs.db, ctx)?;
     let mut survey = viewed.survey(inputs, ctx)?;
     let mut searches = search_index::check(&mut survey, options.keep_violations, ctx)?;
 
@@ -69,13 +116,11 @@ pub(super) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> 
     (report.evidence_options, report.command) = (inputs.again(), inputs.command(Verb::Recover, options, Some(out)));
     let nameless = nameless::find(&survey, ctx)?;
     let mut texts = text_back::find(&survey, &searches, &folder, ctx)?;
-    let log = viewed.unread(ctx)?;
-    let unread = log.as_ref().map_or_else(|| Ok(Vec::new()), |log| unread::find(log, &survey, ctx))?;
-    let rows_of_log = log.as_ref().map(|log| (log, unread.as_slice()));
-    let salvaged = salvage::write(&survey, &copied, &nameless, &mut texts, rows_of_log, &salvage_file, ctx)?;
+    let others = hidden::find(&viewed, &survey, options.keep_violations, ctx)?;
+    let salvaged = salvage::write(&survey, &copied, &others, &nameless, &mut texts, &salvage_file, ctx)?;
     let finish = finish::script(&survey, &copied);
     viewed.recheck(options, ctx)?;
-    viewed.describe(&survey, &mut report, ctx)?;
+    viewed.describe(&survey, &others, &mut report);
     describe::survey(&survey, &mut report);
     let mut recovery = Recovery {
         tables: ledger::tables(&survey, &copied, &foreign, &texts),
@@ -85,16 +130,9 @@ pub(super) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> 
         ..Recovery::default()
     };
     ledger::note_texts(&mut recovery.tables, &texts);
-    for rows in &unread {
-        if let Some(table) = recovery.tables.iter_mut().find(|t| t.name == rows.table) {
-            table.notes.push(format!(
-                "committed rows in a log that SQLite does not read: {}, in salvage table {}",
-                rows.count(),
-                rows.name
-            ));
-        }
+    for other in &others {
+        other.enter(&mut recovery.tables);
     }
-    report.hidden_rows = unread.iter().map(unread::Unread::count).fold(0, u64::saturating_add);
     recovery.tables.extend(nameless.iter().map(nameless::Nameless::ledger));
     let mut outputs: Vec<(OutputRole, OutputFile)> = vec![(OutputRole::Copy, target)];
     // What an earlier run left under these names must not pass for a part of this one.

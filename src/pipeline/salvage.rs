@@ -15,9 +15,9 @@ use crate::format::record::encode_record;
 use crate::format::{Cell, Encoding, Fields, Value};
 use crate::ids::{PageNo, PageSize, RootPage, small, wide};
 use crate::pipeline::copy::{Copied, Disposition};
+use crate::pipeline::hidden::Other;
 use crate::pipeline::nameless::Nameless;
 use crate::pipeline::text_back::Texts;
-use crate::pipeline::unread::Unread;
 use crate::pipeline::{breakers, witnesses};
 use crate::recover::provenance::{How, Trust};
 use crate::report::collect;
@@ -45,6 +45,10 @@ const PROVENANCE: [&str; 11] = [
 
 struct Mirror<'s> {
     name: String,
+    /// What its places stand in; another state of the evidence has a survey of its own.
+    survey: &'s Survey<'s>,
+    /// Whether its rows are those of a state that is not shown.
+    hidden: bool,
     plan: &'s TablePlan,
     slots: &'s [Slot],
     /// Rows to take; `None`: all of them, the table itself is not in the copy.
@@ -62,27 +66,26 @@ struct Mirror<'s> {
 pub(super) fn write(
     survey: &Survey<'_>,
     copied: &Copied,
+    others: &[Other<'_>],
     nameless: &[Nameless],
     texts: &mut [Texts],
-    unread: Option<(&Survey<'_>, &[Unread])>,
     file: &OutputFile,
     ctx: &Ctx,
 ) -> Result<bool> {
     let mut texts: Vec<&mut Texts> = texts.iter_mut().filter(|t| t.texts > 0).collect();
-    let mirrors = mirrors(survey, copied);
-    let (log, unread) = unread.unwrap_or((survey, &[]));
-    if mirrors.is_empty() && nameless.is_empty() && texts.is_empty() && unread.is_empty() {
+    let mirrors = mirrors(survey, copied, others);
+    if mirrors.is_empty() && nameless.is_empty() && texts.is_empty() {
         return Ok(false);
     }
     let size = PageSize::new(4096).unwrap_or(PageSize::SMALLEST);
     let mut settings = Settings::new(size);
     settings.encoding = survey.encoding;
     let mut db = DatabaseWriter::new(file.file(), file.temp_path(), settings)?;
-    let tables = mirrors.len().saturating_add(nameless.len()).saturating_add(texts.len()).saturating_add(unread.len()).saturating_add(1);
+    let tables = mirrors.len().saturating_add(nameless.len()).saturating_add(texts.len()).saturating_add(1);
     let mut roots = db.reserve_roots(tables)?.into_iter();
     let mut schema: Vec<(String, RootPage, String)> = Vec::new();
     for (mirror, root) in mirrors.iter().zip(roots.by_ref()) {
-        put(&mut db, root, |f| mirror.each(survey, ctx, f))?;
+        put(&mut db, root, |f| mirror.each(ctx, f))?;
         schema.push((mirror.name.clone(), root, mirror.sql()));
     }
     for (found, root) in nameless.iter().zip(roots.by_ref()) {
@@ -92,15 +95,6 @@ pub(super) fn write(
     for (text, root) in texts.iter_mut().zip(roots.by_ref()) {
         put(&mut db, root, |f| text.records(f))?;
         schema.push((text.name.clone(), root, text.sql()));
-    }
-    for (rows, root) in unread.iter().zip(roots.by_ref()) {
-        put(&mut db, root, |f| rows.records(log, ctx, f))?;
-        let mut name = rows.name.clone();
-        while schema.iter().any(|(known, ..)| known.eq_ignore_ascii_case(&name)) {
-            name.insert_str(0, "rp_");
-        }
-        let sql = rows.sql(log, &name);
-        schema.push((name, root, sql));
     }
     if let Some(root) = roots.next() {
         write_findings(survey, root, &mut db)?;
@@ -137,7 +131,7 @@ fn put<W: Write + Seek>(
     Ok(())
 }
 
-fn mirrors<'s>(survey: &'s Survey<'_>, copied: &Copied) -> Vec<Mirror<'s>> {
+fn mirrors<'s>(survey: &'s Survey<'_>, copied: &Copied, others: &'s [Other<'_>]) -> Vec<Mirror<'s>> {
     let mut out: Vec<Mirror<'s>> = Vec::new();
     let mut names: BTreeSet<String> = BTreeSet::from(["rootpage_findings".to_owned()]);
     for t in &survey.trees {
@@ -170,17 +164,41 @@ fn mirrors<'s>(survey: &'s Survey<'_>, copied: &Copied) -> Vec<Mirror<'s>> {
         }
         let broken = copied.selections.get(&t.object).map(|s| s.excluded.clone()).unwrap_or_default();
         let absent = breakers::indexes(survey, plan).into_iter().map(|(_, absent)| absent).collect();
-        let mut name = plan.name.clone();
-        while name.is_empty()
-            || name.starts_with("lost_and_found_")
-            || name.to_ascii_lowercase().starts_with("sqlite_")
-            || !names.insert(name.to_ascii_lowercase())
-        {
-            name.insert_str(0, "rp_");
+        let name = free_name(&plan.name, &mut names);
+        out.push(Mirror { name, survey, hidden: false, plan, slots: &t.tree.slots, places, reason, broken, absent, gone });
+    }
+    for other in others {
+        for apart in &other.tables {
+            let Some(t) = other.survey.tree_of(apart.object) else { continue };
+            let Some(Content::Table { plan, .. }) = &t.content else { continue };
+            out.push(Mirror {
+                name: free_name(&plan.name, &mut names),
+                survey: &other.survey,
+                hidden: true,
+                plan,
+                slots: &t.tree.slots,
+                places: Some(apart.places.iter().map(|(page, cell)| (*page, *cell, other.reason())).collect()),
+                reason: String::new(),
+                broken: BTreeMap::new(),
+                absent: Vec::new(),
+                gone: Vec::new(),
+            });
         }
-        out.push(Mirror { name, plan, slots: &t.tree.slots, places, reason, broken, absent, gone });
     }
     out
+}
+
+/// A name that no other table of the salvage database has, and that it may have.
+fn free_name(table: &str, names: &mut BTreeSet<String>) -> String {
+    let mut name = table.to_owned();
+    while name.is_empty()
+        || name.starts_with("lost_and_found_")
+        || name.to_ascii_lowercase().starts_with("sqlite_")
+        || !names.insert(name.to_ascii_lowercase())
+    {
+        name.insert_str(0, "rp_");
+    }
+    name
 }
 
 impl Mirror<'_> {
@@ -212,7 +230,8 @@ impl Mirror<'_> {
         (0..self.plan.columns.len()).filter(|c| self.plan.columns.get(*c).is_some_and(|c| c.position.is_some())).collect()
     }
 
-    fn each(&self, survey: &Survey<'_>, ctx: &Ctx, mut f: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    fn each(&self, ctx: &Ctx, mut f: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let survey = self.survey;
         let mut maker =
             RecordMaker { payload: PayloadReader::new(), fields: Fields::new(), out: Vec::new(), columns: self.stored_columns() };
         match &self.places {
@@ -252,7 +271,11 @@ impl RecordMaker {
         let e = survey.encoding;
         let text = |s: &str| Constant::Text(e.from_utf8(s.as_bytes()).into_owned());
         let mut values: Vec<Constant> = vec![
-            text(&format!("row-gone, known from index {}", row.indexes.join(", "))),
+            text(&if row.disputed {
+                format!("{}, by index {}", crate::report::model::DISPUTED, row.indexes.join(", "))
+            } else {
+                format!("row-gone, known from index {}", row.indexes.join(", "))
+            }),
             text(How::IndexOnly.word()),
             text(Trust::Linked.word()),
             text(&collect::origin(survey.pages.origin(row.page))),
@@ -288,8 +311,15 @@ impl RecordMaker {
         let text = |s: &str| Constant::Text(e.from_utf8(s.as_bytes()).into_owned());
         let rowid = cell.rowid.map_or(Constant::Null, Constant::Int);
         let suggested = survey.suggested.get(&(page, no)).copied();
+        let suggested = if mirror.hidden && mirror.plan.alias.is_none() { cell.rowid } else { suggested };
         let restore = breakers::restore(mirror.plan, &mirror.name, page, no, mirror.broken(page, no), suggested);
-        let how = if survey.adopted.contains(&page) { How::Adopted } else { How::Live };
+        // What the copy has under the same key is an older or another version of the row.
+        let restore = if mirror.hidden { restore.replacen("INSERT INTO", "INSERT OR REPLACE INTO", 1) } else { restore };
+        let how = match survey.adopted.contains(&page) {
+            _ if mirror.hidden => How::Hidden,
+            true => How::Adopted,
+            false => How::Live,
+        };
         let trust = match (complete, mirror.is_confirmed(page, no)) {
             (true, true) => Trust::Witnessed,
             (true, false) => Trust::Linked,

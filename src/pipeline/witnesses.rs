@@ -42,6 +42,8 @@ pub(super) struct Partial {
     pub(super) values: BTreeMap<usize, Constant>,
     /// The indexes that give them.
     pub(super) indexes: Vec<String>,
+    /// Whether the row stands in the table all the same, with other values.
+    pub(super) disputed: bool,
 }
 
 /// The indexes of a table that name rows which are gone, by their rowids and by their primary keys; a table has one of both.
@@ -75,12 +77,24 @@ pub(super) fn partial_rows(survey: &Survey<'_>, t: &SurveyedTree) -> Vec<Partial
             reader.add(row, index, g.page, g.cell);
         }
     }
-    by_rowid.into_values().chain(by_key.into_values()).filter(|row| !row.indexes.is_empty()).collect()
+    let mut out: Vec<Partial> = by_rowid.into_values().chain(by_key.into_values()).collect();
+    for dispute in survey.disputes.iter().filter(|d| d.table == t.object) {
+        let Some((_, page, cell)) = dispute.entries.first() else { continue };
+        let mut row = Partial { disputed: true, ..Partial::new(dispute.rowid, *page, *cell) };
+        for (object, page, cell) in &dispute.entries {
+            if let Some(index) = plan.indexes.iter().find(|i| i.object == *object) {
+                reader.add(&mut row, index, *page, *cell);
+            }
+        }
+        out.push(row);
+    }
+    out.retain(|row| !row.indexes.is_empty());
+    out
 }
 
 impl Partial {
     fn new(rowid: Option<i64>, page: PageNo, cell: u16) -> Partial {
-        Partial { rowid, page, cell, values: BTreeMap::new(), indexes: Vec::new() }
+        Partial { rowid, page, cell, values: BTreeMap::new(), indexes: Vec::new(), disputed: false }
     }
 }
 

@@ -12,8 +12,8 @@ pub enum How {
     OldVersion,
     /// A frame of a transaction that never committed.
     Uncommitted,
-    /// Committed in a log that SQLite does not read.
-    UnreadLog,
+    /// In a state of the evidence that SQLite would not show: commits behind a break of the log, a rollback that it skips.
+    Hidden,
     /// In a freeblock.
     Freeblock,
     /// In the gap between the pointers and the cell content.
@@ -37,7 +37,7 @@ impl How {
             How::Adopted => "adopted",
             How::OldVersion => "old-version",
             How::Uncommitted => "uncommitted",
-            How::UnreadLog => "unread-log",
+            How::Hidden => "hidden",
             How::Freeblock => "freeblock",
             How::Gap => "gap",
             How::FreePage => "free-page",

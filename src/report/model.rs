@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::recovery::{Breaker, FREE_PAGE, Gone, LeftOut, Output, OutputRole, ReadBack, Recovery, TableRecovery};
+pub use self::recovery::{Breaker, DISPUTED, FREE_PAGE, Gone, LeftOut, Output, OutputRole, ReadBack, Recovery, TableRecovery};
 use crate::ids::wide;
 
 /// The number of this report format.
@@ -56,8 +56,12 @@ pub struct Report {
     pub objects: Vec<Object>,
     /// Findings by code and object, most severe first.
     pub findings: Vec<FindingGroup>,
-    /// Committed rows that the default view hides (other branch, older generation, salvage of a WAL tail).
+    /// Committed rows that the default view hides: behind a break of the log, under a rollback that SQLite does not finish,
+    /// or, where it is undecided whether a sidecar belongs to the file, in the view without it.
     pub hidden_rows: u64,
+    /// Why nothing can be said of the input; the rest of the report is then empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
     /// What `recover` wrote and what it could not.
     pub recovery: Option<Recovery>,
     /// Runs of pages with the same role, owner and origin, in page order. Not part of the JSON: `rootpage map` prints it.
@@ -369,6 +373,10 @@ pub struct Overruled {
     pub line: u32,
 }
 
+/// Ids of problems that keep committed work out of the view, or leave the view in the middle of a transaction, also where no
+/// row of another state can be counted.
+const IN_DOUBT: [&str; 7] = ["W006", "W014", "J001", "J002", "J003", "J004", "J008"];
+
 impl Report {
     /// An empty report of a verb.
     #[must_use]
@@ -392,6 +400,7 @@ impl Report {
             objects: Vec::new(),
             findings: Vec::new(),
             hidden_rows: 0,
+            error: None,
             recovery: None,
             map: Vec::new(),
             marks: Vec::new(),
@@ -434,7 +443,8 @@ impl Report {
             return by_class;
         }
         let Some(recovery) = self.recovery.as_ref().filter(|r| r.outputs.iter().any(|o| o.role == OutputRole::Copy)) else { return 3 };
-        if self.hidden_rows > 0 || recovery.loses_rows() {
+        let in_doubt = self.findings.iter().any(|g| IN_DOUBT.contains(&g.code.as_str()));
+        if self.hidden_rows > 0 || in_doubt || recovery.loses_rows() {
             2
         } else if by_class > 0 || !recovery.left_out.is_empty() {
             1

@@ -1,6 +1,6 @@
 //! The verdict in one sentence.
 
-use super::human::{count, short_name};
+use super::human::{count, counted, short_name};
 use super::model::{Class, FindingGroup, Report};
 use super::phrases::is_of_declaration;
 use crate::finding::Code;
@@ -16,9 +16,18 @@ pub(super) fn verdict(report: &Report) -> String {
     }
     let names = names(worst.into_iter());
     let of = |what: &str| if names.is_empty() { String::new() } else { format!("{what}{names}") };
+    let only_sidecars = report.findings.iter().filter(|g| g.class == class).all(is_of_sidecar);
     match class {
         Class::Healthy if report.findings.is_empty() => "The database is healthy: no finding.".to_owned(),
+        Class::Healthy if only_sidecars => {
+            "The database is healthy: its structure is whole; the notes below are about the files beside it.".to_owned()
+        }
         Class::Healthy => "The database is healthy: its structure is whole; the notes below are about its content.".to_owned(),
+        Class::Housekeeping if only_sidecars => {
+            "Every table and index is whole; a file beside the database is not what SQLite would take it for. No data is affected."
+                .to_owned()
+        }
+        Class::Structural if only_sidecars => in_doubt(report),
         // Pages that nobody owns may be all that is left of a table whose schema row is gone.
         Class::Housekeeping if report.findings.iter().any(|g| g.code == Code::PageWithoutOwner.problem().id) => {
             "Every table and index that the schema names is whole; pages that belong to none of them hold deleted rows, or a table that the schema lost.".to_owned()
@@ -27,6 +36,9 @@ pub(super) fn verdict(report: &Report) -> String {
             "Every table and index is whole; only the bookkeeping of free pages and counters is wrong. No data is affected.".to_owned()
         }
         Class::SearchIndexOnly => format!("Search is degraded{}; the rows that it searches are intact.", of(": the full-text index of ")),
+        Class::IndexOnly if only_programs(report) => {
+            format!("The data is whole{}; statements that need them fail.", of(", but not the views and triggers: "))
+        }
         Class::IndexOnly => {
             format!("The data is whole{}; queries that use a damaged index may give wrong answers.", of(", but not the index: "))
         }
@@ -44,6 +56,34 @@ fn what(report: &Report) -> String {
         _ if first.is_empty() => String::new(),
         0 => format!(": {}", first.join(", ")),
         more => format!(": {} and {} more", first.join(", "), count(wide(more))),
+    }
+}
+
+/// Whether all that is wrong are views and triggers.
+fn only_programs(report: &Report) -> bool {
+    let is_program = |g: &FindingGroup| g.object.and_then(|id| report.object(id)).is_some_and(|o| o.kind == "view" || o.kind == "trigger");
+    report.findings.iter().filter(|g| g.class == Class::IndexOnly).all(is_program)
+}
+
+/// Whether a finding is about a file beside the database.
+fn is_of_sidecar(group: &FindingGroup) -> bool {
+    group.code.starts_with(['W', 'J'])
+}
+
+/// Every page that is shown is whole; whether it is the right state is the question.
+fn in_doubt(report: &Report) -> String {
+    let rows = match report.hidden_rows {
+        0 => String::new(),
+        n => format!(": {} only in a state that is not shown", counted(n, "row")),
+    };
+    if report.findings.iter().any(|g| g.code == "W014") {
+        format!("The log holds commits that SQLite does not read{rows}.")
+    } else if report.findings.iter().any(|g| g.code == "W011" || g.code == "J008") {
+        "Data is damaged: the main file is empty, and SQLite would delete the file beside it.".to_owned()
+    } else if report.findings.iter().any(|g| g.code == "W006" || g.code == "W013") {
+        "Data is damaged: pages of the last commit are missing.".to_owned()
+    } else {
+        format!("It is not certain that the state which SQLite would show is the right one{rows}.")
     }
 }
 

@@ -4,7 +4,7 @@
 
 pub(super) mod autoindex;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::ddl::{self, Definition, Hint, IndexDef, TableDef, TextProblem, TriggerDef, ViewDef, VirtualDef};
 use super::families::{self, Family};
@@ -377,23 +377,30 @@ impl Catalog {
     }
 
     /// Views and triggers that read or write what is not there. A view whose view is such a one is one, too.
+    ///
+    /// Such a view stands in no other statement's way and stays; such a trigger makes every write to its table fail.
     fn check_dependencies(&mut self, findings: &mut Findings) {
+        let mut views: BTreeSet<ObjectId> = BTreeSet::new();
         // Views on views: SQLite stops at 100 as well; each round of a longer chain would cost a pass over all objects.
         for _ in 0..100 {
             let mut broken = Vec::new();
-            for object in self.objects.iter().filter(|o| o.excluded.is_none()) {
-                let (sources, table) = match &object.definition {
-                    Definition::View(v) => (&v.sources, None),
-                    Definition::Trigger(t) => (&t.sources, object.table.and_then(|t| self.get(t))),
+            for object in self.objects.iter().filter(|o| o.excluded.is_none() && !views.contains(&o.id)) {
+                let (sources, of_view) = match &object.definition {
+                    Definition::View(v) => (&v.sources, false),
+                    Definition::Trigger(t) => {
+                        (&t.sources, object.table.and_then(|t| self.get(t)).is_some_and(|t| t.kind == ObjectKind::View))
+                    }
                     _ => continue,
                 };
+                // A trigger on a view runs for no write to a table.
+                if of_view {
+                    continue;
+                }
                 let gone = |name: &Name| match self.by_name(name.as_bytes()) {
-                    Some(o) => o.kind == ObjectKind::View && o.excluded == Some(Code::DependsOnMissing),
+                    Some(o) => views.contains(&o.id),
                     None => !families::is_builtin_source(name),
                 };
-                let missing = sources.iter().find(|n| gone(n)).map(Name::text);
-                let broken_view = table.filter(|t| t.excluded == Some(Code::DependsOnMissing)).map(|t| t.name.text());
-                if let Some(what) = missing.or(broken_view) {
+                if let Some(what) = sources.iter().find(|n| gone(n)).map(Name::text) {
                     broken.push((object.id, what));
                 }
             }
@@ -402,9 +409,13 @@ impl Catalog {
             }
             for (id, what) in broken {
                 let Some(object) = self.objects.get_mut(id.index()) else { continue };
-                object.excluded = Some(Code::DependsOnMissing);
-                let at = site(object);
-                findings.add_with(Defect::new(Code::DependsOnMissing, 0, 0, 0), at, what);
+                let code = if object.kind == ObjectKind::View { Code::ViewOfMissing } else { Code::DependsOnMissing };
+                if code == Code::ViewOfMissing {
+                    views.insert(id);
+                } else {
+                    object.excluded = Some(code);
+                }
+                findings.add_with(Defect::new(code, 0, 0, 0), site(object), what);
             }
         }
     }

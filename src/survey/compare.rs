@@ -8,12 +8,12 @@ use crate::ctx::Ctx;
 use crate::error::Result;
 use crate::finding::{Code, Defect, Findings, Site};
 use crate::format::{Encoding, Fields, Value};
-use crate::ids::{ObjectId, PageNo};
+use crate::ids::{ObjectId, PageNo, wide};
 use crate::schema::{IndexPart, IndexSource};
 use crate::survey::entry::EntryHash;
 use crate::survey::judge::Judge;
 use crate::survey::plan::{IndexPlan, Row, TablePlan};
-use crate::survey::{Content, Survey};
+use crate::survey::{Content, Survey, disputes};
 use crate::tree::cells::visit;
 use crate::tree::mend::UNNAMED;
 use crate::tree::payload::PayloadReader;
@@ -159,12 +159,62 @@ pub(super) fn has_witness(survey: &Survey<'_>, plan: &TablePlan) -> bool {
 /// Memory for the hashes of one side, in entries of 8 bytes; more entries take more than one pass.
 const HASHES_AT_ONCE: u64 = 4 << 20;
 
+/// How a row or an entry is known in both a table and its indexes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Id {
+    /// By its rowid.
+    Rowid(i64),
+    /// By the fingerprint of its primary key.
+    Key(u64),
+}
+
+/// A row without its entry, or an entry without its row, before it is known whether the two belong together.
+#[derive(Debug)]
+pub(super) struct Told {
+    /// Which row.
+    pub(super) id: Option<Id>,
+    /// The page of the row or entry.
+    pub(super) page: PageNo,
+    /// The cell.
+    pub(super) cell: u16,
+    /// It stands on the other side, but not once more.
+    pub(super) copied: bool,
+    /// It in words.
+    words: String,
+}
+
+/// An index against its table: what is told of it.
+#[derive(Debug, Default)]
+pub(super) struct Compared {
+    fit: IndexFit,
+    /// Rows without their entry, the first [`NAMED`].
+    pub(super) absent: Vec<Told>,
+    /// Entries without their row, the first [`NAMED`].
+    pub(super) extra: Vec<Told>,
+    /// How many more there are of both.
+    unnamed: (u64, u64),
+}
+
+impl Compared {
+    /// Enters what is told into the findings.
+    fn note(&self, object: ObjectId, pages: &Pages<'_>, log: &mut Findings) {
+        let (rows, entries) = self.unnamed;
+        for (code, list, more) in [(Code::RowNotInIndex, &self.absent, rows), (Code::IndexEntryWithoutRow, &self.extra, entries)] {
+            for told in list {
+                let here = pages.site(Site::object(object), told.page).cell(told.cell);
+                log.add_with(Defect::new(code, 0, u64::from(told.cell), 0), here, told.words.clone());
+            }
+            log.count_more(code, Some(object), more);
+        }
+    }
+}
+
 /// Compares all indexes. Sums that are equal settle it; where they differ both sides are read again to name the rows.
 ///
 /// # Errors
 /// Cancellation only.
 pub(super) fn indexes(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<()> {
-    let mut fits: Vec<(usize, IndexFit)> = Vec::new();
+    let mut found: BTreeMap<usize, Compared> = BTreeMap::new();
     let mut log = Findings::new(survey.findings.cap());
     for (i, t) in survey.trees.iter().enumerate() {
         let Some(Content::Index { plan, scan, .. }) = &t.content else { continue };
@@ -176,25 +226,34 @@ pub(super) fn indexes(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<()> {
         }
         let want = table_scan.sums.get(at).copied().unwrap_or_default();
         if want == scan.sum && scan.broken == 0 {
-            fits.push((i, IndexFit::Equal));
+            found.insert(i, Compared { fit: IndexFit::Equal, ..Compared::default() });
             continue;
         }
         let sides = Sides { pages: &survey.pages, table_slots, table_plan, index_slots: &t.tree.slots, plan, encoding: survey.encoding };
         // An index is right not to have a row that was deleted, and that only came back with a lost leaf.
         let deleted: BTreeSet<(PageNo, u16)> =
             table_scan.excluded.iter().filter(|e| e.code == Code::DeletedRow).map(|e| (e.page, e.cell)).collect();
-        let (fit, right) = sides.differ(want.count.max(scan.sum.count), &deleted, &mut log, ctx)?;
+        let (mut compared, right) = sides.differ(want.count.max(scan.sum.count), &deleted, ctx)?;
         let rows = want.count.saturating_sub(right);
         if rows != scan.sum.count {
             log.add(Defect::new(Code::IndexCountDiffers, 0, scan.sum.count, rows), Site::object(t.object));
         }
-        let equal = right > 0 && scan.broken == 0 && matches!(fit, IndexFit::Differs { missing: 0, surplus: 0, .. });
-        fits.push((i, if equal { IndexFit::Equal } else { fit }));
+        if right > 0 && scan.broken == 0 && matches!(compared.fit, IndexFit::Differs { missing: 0, surplus: 0, .. }) {
+            compared.fit = IndexFit::Equal;
+        }
+        found.insert(i, compared);
+    }
+    let disputes = disputes::find(survey, &mut found, &mut log);
+    for (i, compared) in &found {
+        if let Some(t) = survey.trees.get(*i) {
+            compared.note(t.object, &survey.pages, &mut log);
+        }
     }
     survey.findings.merge(log);
-    for (i, found) in fits {
+    survey.disputes = disputes;
+    for (i, compared) in found {
         if let Some(Content::Index { fit, .. }) = survey.trees.get_mut(i).and_then(|t| t.content.as_mut()) {
-            *fit = found;
+            *fit = compared.fit;
         }
     }
     Ok(())
@@ -231,13 +290,14 @@ struct Seen<'r> {
 
 impl Sides<'_, '_> {
     /// How both sides differ, and how many of the deleted rows the index does not have.
-    fn differ(&self, entries: u64, deleted: &BTreeSet<(PageNo, u16)>, log: &mut Findings, ctx: &Ctx) -> Result<(IndexFit, u64)> {
+    fn differ(&self, entries: u64, deleted: &BTreeSet<(PageNo, u16)>, ctx: &Ctx) -> Result<(Compared, u64)> {
         let mut right = 0_u64;
         let parts = entries.div_ceil(HASHES_AT_ONCE).max(1);
         let (mut missing, mut surplus) = (0_u64, 0_u64);
         let mut named: BTreeSet<GoneEntry> = BTreeSet::new();
         let mut keys: BTreeSet<GoneKey> = BTreeSet::new();
         let mut unknown: Vec<Absent> = Vec::new();
+        let (mut told_absent, mut told_extra) = (Vec::new(), Vec::new());
         let by_rowid = self.plan.by_rowid();
         for part in 0..parts {
             let mine = |hash: u64| hash.checked_rem(parts) == Some(part);
@@ -259,7 +319,13 @@ impl Sides<'_, '_> {
             let mut extra = difference(&held, &rows);
             missing = missing.saturating_add(absent.total());
             surplus = surplus.saturating_add(extra.total());
-            let site = Site::object(self.plan.object);
+            let tell = |s: &Seen<'_>, copied: bool| Told {
+                id: if by_rowid { s.rowid.map(Id::Rowid) } else { s.row.map(Id::Key) },
+                page: s.page,
+                cell: s.cell,
+                copied,
+                words: (s.words)(),
+            };
             if absent.total() > 0 {
                 self.each_row(ctx, &mut |s| {
                     if absent.take(s.hash) {
@@ -267,10 +333,9 @@ impl Sides<'_, '_> {
                             right = right.saturating_add(1);
                             return;
                         }
-                        let here = self.pages.site(site, s.page).cell(s.cell);
-                        log.add_with(Defect::new(Code::RowNotInIndex, 0, u64::from(s.cell), 0), here, (s.words)());
+                        let copied = held.binary_search(&s.hash).is_ok();
                         if unknown.len() < NAMED {
-                            let copied = held.binary_search(&s.hash).is_ok();
+                            told_absent.push(tell(&s, copied));
                             unknown.push(Absent { page: s.page, cell: s.cell, rowid: s.rowid, key: s.key, copied });
                         }
                     }
@@ -279,8 +344,9 @@ impl Sides<'_, '_> {
             if extra.total() > 0 {
                 self.each_entry(ctx, &mut |s| {
                     if extra.take(s.hash) {
-                        let here = self.pages.site(site, s.page).cell(s.cell);
-                        log.add_with(Defect::new(Code::IndexEntryWithoutRow, 0, u64::from(s.cell), 0), here, (s.words)());
+                        if told_extra.len() < NAMED {
+                            told_extra.push(tell(&s, rows.binary_search(&s.hash).is_ok()));
+                        }
                         if let Some(rowid) = s.rowid.filter(|_| by_rowid && named.len() < NAMED) {
                             named.insert(GoneEntry { rowid, key: s.key, page: s.page, cell: s.cell });
                         }
@@ -297,7 +363,9 @@ impl Sides<'_, '_> {
         keys.retain(|g| !there.contains(&g.row));
         let (gone, gone_keys) = (named.into_iter().collect(), keys.into_iter().collect());
         let missing = missing.saturating_sub(right);
-        Ok((IndexFit::Differs { missing, surplus, absent: unknown, gone, gone_keys }, right))
+        let fit = IndexFit::Differs { missing, surplus, absent: unknown, gone, gone_keys };
+        let unnamed = (missing.saturating_sub(wide(told_absent.len())), surplus.saturating_sub(wide(told_extra.len())));
+        Ok((Compared { fit, absent: told_absent, extra: told_extra, unnamed }, right))
     }
 
     /// Which of these some row of the table has.

@@ -9,6 +9,7 @@ mod branches;
 mod claimants;
 pub mod compare;
 pub mod compute;
+pub mod disputes;
 pub mod entry;
 pub mod freelist;
 mod holes;
@@ -114,6 +115,8 @@ pub struct Survey<'a> {
     pub stale: std::collections::BTreeSet<(PageNo, u16)>,
     /// Rowids that neighbours leave room for, by the cell of a phantom.
     pub suggested: std::collections::BTreeMap<(PageNo, u16), i64>,
+    /// Rows that their index entries contradict.
+    pub disputes: Vec<disputes::Dispute>,
     /// Findings on what was mended before the last scan.
     noted: Vec<(Defect, Site)>,
     /// Everything found.
@@ -191,6 +194,7 @@ impl<'a> Survey<'a> {
             unnamed: std::collections::BTreeSet::new(),
             stale: std::collections::BTreeSet::new(),
             suggested: std::collections::BTreeMap::new(),
+            disputes: Vec::new(),
             noted: Vec::new(),
             findings,
         };

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
+use crate::bytes::u32_at;
 use crate::ctx::Ctx;
 use crate::error::Result;
 use crate::finding::{Code, Defect, Findings, Site};
-use crate::format::{Encoding, Fields};
+use crate::format::record::Field;
+use crate::format::{Encoding, Fields, Value};
 use crate::ids::{PageNo, idx, wide};
 use crate::survey::entry::EntrySum;
 use crate::survey::judge::{Judge, Verdict};
@@ -237,6 +239,15 @@ fn scan_run(
             log.add(Defect::new(Code::BodyLong, 0, at.cell.payload_len, u64::from(fields.body_end())), here);
         }
         if at.cell.overflow.is_some()
+            && let Some(wiped) = wiped_page(&fields, at.cell.local.len(), payload, reader.chain(), pages)
+        {
+            let rowid = at.cell.rowid.map_or_else(String::new, |r| format!(", rowid {r}"));
+            let words = format!("an overflow page of page {}, cell {}{rowid}", at.page.get(), at.no);
+            log.add_with(Defect::new(Code::PageAllZero, 0, u64::from(pages.usable), 0), pages.site(site, wiped), words);
+            exclude(Code::PageAllZero, u64::from(wiped.get()));
+            return Ok(());
+        }
+        if at.cell.overflow.is_some()
             && let Some(d) = wiped(&fields, payload, at.cell.local.len(), pages, surplus, plan.encoding)
         {
             log.add(d, here);
@@ -321,7 +332,9 @@ fn wiped(fields: &Fields, payload: &[u8], local: usize, pages: &Pages<'_>, surpl
     let chunk = idx(pages.split.overflow_chunk()).max(1);
     let texts = || {
         let texts = fields.as_slice().iter().filter(|f| f.serial >= 13 && f.serial & 1 == 1);
-        texts.map(|f| (idx(f.start), idx(f.start).saturating_add(idx(f.len)).min(payload.len())))
+        let places = texts.map(|f| (idx(f.start), idx(f.start).saturating_add(idx(f.len)).min(payload.len())));
+        // A text that is NUL from start to end is a value.
+        places.filter(|(start, end)| payload.get(*start..*end).is_some_and(|t| t.iter().any(|b| *b != 0)))
     };
     let spilled = payload.get(local..).unwrap_or_default();
     for (i, part) in spilled.chunks(chunk).enumerate() {
@@ -393,6 +406,55 @@ fn is_no_text(bytes: &[u8], encoding: Encoding) -> bool {
         Err(e) => e.error_len().is_none(),
     };
     !valid || bytes.iter().any(control)
+}
+
+/// The last overflow page of a row when it was wiped. A page that is zero before the end of its chain breaks the chain; the
+/// last one has no next page anyway, so that its zeros can only be told by what they stand for:
+///
+/// - an integer that SQLite would have stored in fewer bytes (zero takes none at all) was not written so;
+/// - a text with other characters in front of the page does not go on in NULs. One that is NUL from its start is a value.
+fn wiped_page(fields: &Fields, local: usize, payload: &[u8], chain: &[PageNo], pages: &Pages<'_>) -> Option<PageNo> {
+    let last = *chain.last()?;
+    let bytes = pages.usable_bytes(last);
+    if bytes.is_empty() || bytes.iter().any(|&b| b != 0) {
+        return None;
+    }
+    let chunk = idx(pages.split.overflow_chunk()).max(1);
+    let before = chain.len().saturating_sub(1).saturating_mul(chunk);
+    // All pages in front of the last are full.
+    let start = local.saturating_add(before);
+    let by_writer = |f: &Field| match (f.serial, f.value(payload)) {
+        (1..=6, Value::Int(i)) => minimal(f.serial, i, pages),
+        _ => true,
+    };
+    let cut = |f: &Field| {
+        let (from, end) = (idx(f.start), idx(f.start).saturating_add(idx(f.len)));
+        let inside = end.saturating_sub(from.max(start));
+        if end <= start || inside == 0 {
+            return false;
+        }
+        let is_text = f.serial >= 13 && f.serial & 1 == 1;
+        let in_front = payload.get(from..start).unwrap_or_default();
+        !by_writer(f) || (is_text && inside >= 16 && (in_front.is_empty() || in_front.iter().any(|&b| b != 0)))
+    };
+    fields.as_slice().iter().any(cut).then_some(last)
+}
+
+/// Whether SQLite stores this integer under this serial type. Before schema format 4 there were no types for 0 and 1.
+fn minimal(serial: u64, value: i64, pages: &Pages<'_>) -> bool {
+    let needed = match value {
+        0 | 1 => {
+            let format = pages.image(PageNo::ONE).and_then(|p| u32_at(p.bytes, 44));
+            if matches!(format, Some(1..=3)) { 1 } else { 0 }
+        }
+        -0x80..=0x7f => 1,
+        -0x8000..=0x7fff => 2,
+        -0x80_0000..=0x7f_ffff => 3,
+        -0x8000_0000..=0x7fff_ffff => 4,
+        -0x8000_0000_0000..=0x7fff_ffff_ffff => 5,
+        _ => 6,
+    };
+    serial == needed
 }
 
 /// The bounds that parents set for each leaf that has any.

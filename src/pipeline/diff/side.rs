@@ -4,7 +4,7 @@ use crate::build::sort::Sorted;
 use crate::ctx::Ctx;
 use crate::error::Result;
 use crate::format::{Encoding, Fields, Value};
-use crate::ids::wide;
+use crate::ids::{PageNo, wide};
 use crate::pipeline::copy::table::{place_of, rowid_key, sorted_by};
 use crate::pipeline::rows::values;
 use crate::recover::live::{self, RowReader};
@@ -77,6 +77,8 @@ pub(super) struct Rows<'t> {
     pub(super) rowid: Option<i64>,
     /// Its record.
     pub(super) record: Vec<u8>,
+    /// Where it stands: the page of its cell, and the cell.
+    pub(super) place: (PageNo, u16),
     /// Whether a key was below the one before.
     pub(super) descends: bool,
 }
@@ -111,14 +113,16 @@ impl<'t> Rows<'t> {
             key: Vec::new(),
             rowid: None,
             record: Vec::new(),
+            place: (PageNo::ONE, 0),
             descends: false,
         })
     }
 
     /// Goes to the next row; `false` when there is none.
     pub(super) fn advance(&mut self, ctx: &Ctx) -> Result<bool> {
-        let (record, rowid) = (&mut self.record, &mut self.rowid);
+        let (record, rowid, at) = (&mut self.record, &mut self.rowid, &mut self.place);
         let mut take = |row: LiveRow<'_>| {
+            *at = (row.page, row.cell);
             record.clear();
             record.extend_from_slice(row.record);
             *rowid = row.rowid;

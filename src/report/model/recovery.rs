@@ -143,6 +143,9 @@ impl Recovery {
     }
 }
 
+/// The reason under which the version of a row that indexes have is set aside, where they contradict the row.
+pub const DISPUTED: &str = "row-and-indexes-disagree";
+
 /// The reason under which rows of free pages are set aside.
 pub const FREE_PAGE: &str = "free-page";
 
