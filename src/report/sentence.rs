@@ -16,7 +16,11 @@ pub(super) fn verdict(report: &Report) -> String {
     }
     let names = names(worst.into_iter());
     let of = |what: &str| if names.is_empty() { String::new() } else { format!("{what}{names}") };
-    let only_sidecars = report.findings.iter().filter(|g| g.class == class).all(is_of_sidecar);
+    let all_are = |what: &dyn Fn(&FindingGroup) -> bool| {
+        let mut all = report.findings.iter().filter(|g| g.class == class).peekable();
+        all.peek().is_some() && all.all(what)
+    };
+    let only_sidecars = all_are(&is_of_sidecar);
     match class {
         Class::Healthy if report.findings.is_empty() => "The database is healthy: no finding.".to_owned(),
         Class::Healthy if only_sidecars => {
@@ -36,7 +40,7 @@ pub(super) fn verdict(report: &Report) -> String {
             "Every table and index is whole; only the bookkeeping of free pages and counters is wrong. No data is affected.".to_owned()
         }
         Class::SearchIndexOnly => format!("Search is degraded{}; the rows that it searches are intact.", of(": the full-text index of ")),
-        Class::IndexOnly if only_programs(report) => {
+        Class::IndexOnly if all_are(&|g| is_program(report, g)) => {
             format!("The data is whole{}; statements that need them fail.", of(", but not the views and triggers: "))
         }
         Class::IndexOnly => {
@@ -59,10 +63,9 @@ fn what(report: &Report) -> String {
     }
 }
 
-/// Whether all that is wrong are views and triggers.
-fn only_programs(report: &Report) -> bool {
-    let is_program = |g: &FindingGroup| g.object.and_then(|id| report.object(id)).is_some_and(|o| o.kind == "view" || o.kind == "trigger");
-    report.findings.iter().filter(|g| g.class == Class::IndexOnly).all(is_program)
+/// Whether a finding is about a view or a trigger.
+fn is_program(report: &Report, group: &FindingGroup) -> bool {
+    group.object.and_then(|id| report.object(id)).is_some_and(|o| o.kind == "view" || o.kind == "trigger")
 }
 
 /// Whether a finding is about a file beside the database.
