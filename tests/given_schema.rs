@@ -1,6 +1,18 @@
 //! Page 1 is gone and the application's schema is at hand: tables find their trees, also where the columns of the file stand
 //! in another order than in the newest CREATE text. Real SQLite makes the files and reads the copies.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    missing_docs,
+    dead_code
+)]
+
+#[path = "../tools/src/rng.rs"]
+mod rng;
 
 use std::path::{Path, PathBuf};
 
@@ -9,6 +21,8 @@ use rootpage::pipeline::{self, Inputs, Options};
 use rootpage::report::Report;
 use rusqlite::Connection;
 use rusqlite::types::Value;
+
+use rng::Rng;
 
 struct Case {
     dir: tempfile::TempDir,
@@ -158,4 +172,82 @@ fn a_table_of_another_shape_is_not_forced_into_the_schema() {
     let salvage = Connection::open(Path::new(&format!("{}.salvage.db", case.dir.path().join("out.db").display()))).unwrap();
     assert_eq!(query(&salvage, "SELECT count(*) FROM lost_and_found_2"), [[Value::Integer(300)]]);
     assert!(!has_code(&report, "S008"));
+}
+
+/// A table through random ALTERs with rows between them, and its columns at the end, each with its type.
+fn history(rng: &mut Rng) -> (String, Vec<(String, &'static str)>) {
+    let mut serial = 0;
+    let mut column = |rng: &mut Rng| {
+        serial += 1;
+        (format!("c{serial}"), *rng.pick(&["TEXT", "INTEGER", "REAL", "BLOB"]))
+    };
+    let mut columns: Vec<(String, &'static str)> = (0..2 + rng.below(4)).map(|_| column(rng)).collect();
+    let list = |columns: &[(String, &str)]| columns.iter().map(|(n, t)| format!("{n} {t}")).collect::<Vec<_>>().join(", ");
+    let mut sql = format!("CREATE TABLE t(id INTEGER PRIMARY KEY, {});", list(&columns));
+    let mut rows = 0;
+    for _ in 0..10 + rng.below(20) {
+        match rng.below(5) {
+            0 | 1 => {
+                let (name, kind) = column(rng);
+                sql.push_str(&format!("ALTER TABLE t ADD COLUMN {name} {kind};"));
+                columns.push((name, kind));
+            }
+            2 if columns.len() > 2 => {
+                let (name, _) = columns.remove(rng.below(columns.len()));
+                sql.push_str(&format!("ALTER TABLE t DROP COLUMN {name};"));
+            }
+            3 => {
+                let at = rng.below(columns.len());
+                let (name, _) = column(rng);
+                sql.push_str(&format!("ALTER TABLE t RENAME COLUMN {} TO {name};", columns[at].0));
+                columns[at].0 = name;
+            }
+            _ => {}
+        }
+        let more = 1 + rng.below(25);
+        let values = columns.iter().map(|(name, kind)| {
+            let value = match *kind {
+                "TEXT" => format!("'{name} ' || i"),
+                "INTEGER" => "i".to_owned(),
+                "REAL" => "i + 0.5".to_owned(),
+                _ => format!("CAST('{name} ' || i AS BLOB)"),
+            };
+            format!("CASE WHEN i % 9 THEN {value} END")
+        });
+        sql.push_str(&format!(
+            "WITH RECURSIVE n(i) AS (SELECT {} UNION ALL SELECT i + 1 FROM n WHERE i < {}) INSERT INTO t SELECT i, {} FROM n;",
+            rows + 1,
+            rows + more,
+            values.collect::<Vec<_>>().join(", ")
+        ));
+        rows += more;
+    }
+    (sql, columns)
+}
+
+#[test]
+fn no_value_gets_the_name_of_a_column_of_another_class() {
+    for seed in 0..16 {
+        let mut rng = Rng::new(&format!("history {seed}"));
+        let (sql, mut columns) = history(&mut rng);
+        let case = Case::new(&sql);
+        let declare = |columns: &[(String, &str)]| {
+            let list = columns.iter().map(|(n, t)| format!("{n} {t}")).collect::<Vec<_>>().join(", ");
+            format!("CREATE TABLE t(id INTEGER PRIMARY KEY, {list});")
+        };
+        // In the order of the file everything comes back.
+        let (db, _) = case.recover(&declare(&columns));
+        let all = "SELECT * FROM t ORDER BY id";
+        assert_eq!(query(&db, all), case.rows(all), "seed {seed}");
+        // A new installation has the last columns elsewhere.
+        for _ in 0..1 + rng.below(2) {
+            let last = columns.pop().unwrap();
+            columns.insert(rng.below(columns.len()), last);
+        }
+        let (db, _) = case.recover(&declare(&columns));
+        for (name, kind) in &columns {
+            let sql = format!("SELECT count(*) FROM t WHERE {name} IS NOT NULL AND typeof({name}) <> lower('{kind}')");
+            assert_eq!(query(&db, &sql), [[Value::Integer(0)]], "seed {seed}: column {name} {kind}");
+        }
+    }
 }

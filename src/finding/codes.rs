@@ -553,6 +553,10 @@ problems! {
     ViewOfMissing "S020" "view-of-missing" Note
         "a view names a table or view that is not there" =>
         "it stands in the copy as it is";
+    #[doc = "Bytes of it are damaged, or it has fewer columns than the records have values."]
+    TextMended "S021" "text-mended" Note
+        "the SQL text of an object is not what was written" =>
+        "it stands in the copy as it was most likely meant; the report says what was assumed";
     #[doc = "The index lacks an entry, or its entry differs from the row."]
     RowNotInIndex "I001" "row-not-in-index" Note
         "a row of the table is not in the index" =>

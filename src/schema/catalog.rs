@@ -452,6 +452,25 @@ fn schema_object() -> Object {
     }
 }
 
+/// What a schema row says that its object is.
+#[must_use]
+pub fn hint_of(row: &SchemaRow) -> Hint {
+    match row.kind.as_slice() {
+        b"table" if row.root.is_none_or(|r| r == 0) && row.sql.as_ref().is_some_and(|s| mentions_virtual(s)) => Hint::Virtual,
+        b"table" => Hint::Table,
+        b"index" => Hint::Index,
+        b"view" => Hint::View,
+        b"trigger" => Hint::Trigger,
+        _ => Hint::None,
+    }
+}
+
+/// The declaration of a table that SQLite makes itself.
+#[must_use]
+pub fn internal_sql(name: &[u8]) -> Option<&'static [u8]> {
+    INTERNAL.iter().find(|(n, _)| name.eq_ignore_ascii_case(n)).map(|(_, sql)| *sql)
+}
+
 fn read_row(id: ObjectId, row: SchemaRow, findings: &mut Findings) -> Object {
     let at = Site { object: Some(id), ..row.site };
     let declared = match row.kind.as_slice() {
@@ -461,16 +480,7 @@ fn read_row(id: ObjectId, row: SchemaRow, findings: &mut Findings) -> Object {
         b"trigger" => Some(ObjectKind::Trigger),
         _ => None,
     };
-    let hint = match declared {
-        Some(ObjectKind::Table) if row.root.is_none_or(|r| r == 0) && row.sql.as_ref().is_some_and(|s| mentions_virtual(s)) => {
-            Hint::Virtual
-        }
-        Some(ObjectKind::Table | ObjectKind::Virtual) => Hint::Table,
-        Some(ObjectKind::Index) => Hint::Index,
-        Some(ObjectKind::View) => Hint::View,
-        Some(ObjectKind::Trigger) => Hint::Trigger,
-        None => Hint::None,
-    };
+    let hint = hint_of(&row);
     let autoindex = if row.sql.is_none() { autoindex::number(&row.name) } else { None };
     let (mut definition, mut problem) = match &row.sql {
         Some(sql) => {
@@ -484,7 +494,7 @@ fn read_row(id: ObjectId, row: SchemaRow, findings: &mut Findings) -> Object {
         problem = Some(TextProblem { defect, words: "there is no text".to_owned() });
     }
     if problem.is_some()
-        && let Some((_, sql)) = INTERNAL.iter().find(|(name, _)| row.name.eq_ignore_ascii_case(name))
+        && let Some(sql) = internal_sql(&row.name)
     {
         definition = ddl::parse(sql).definition;
     }

@@ -18,8 +18,9 @@ use crate::schema::Catalog;
 use crate::survey::holes::{Extent, Holes};
 use crate::survey::judge::{fits_declaration, is_natural};
 use crate::survey::key::KeyOrder;
+use crate::survey::layouts::Profile;
 use crate::survey::plan::{IndexPlan, Row, TablePlan};
-use crate::survey::{Survey, branches, compare, pointer_map};
+use crate::survey::{Survey, branches, compare, orphan_trees, pointer_map};
 use crate::tree::payload::PayloadReader;
 use crate::tree::{Owner, Pages, Role, Slot, Tree, TreeKind};
 
@@ -328,6 +329,13 @@ fn place(survey: &Survey<'_>, tree: usize, slot: usize, reader: &Reader, orphan:
         owner => u32::from(owner.is_some()).saturating_mul(1000),
     };
     let score = shape_of_page(survey, reader, orphan.page)?.saturating_add(mapped);
+    // A declaration from elsewhere may have its columns in another order than the file.
+    if let Reader::Table(plan) = reader
+        && orphan_trees::from_elsewhere(survey, tree)
+        && !Profile::of_leaf(survey, orphan.page).is_natural(plan)
+    {
+        return None;
+    }
     Some(Place { score, tree, slot })
 }
 

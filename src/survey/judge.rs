@@ -55,7 +55,7 @@ impl<'p> Judge<'p> {
                 *v = Verdict::Breaks(code, column);
             }
         };
-        if row.fields.len() > plan.stored.len() && plan.judged {
+        if row.fields.len() > plan.stored.len() && !plan.stored.is_empty() {
             log.add(Defect::new(Code::MoreValuesThanColumns, 0, wide(row.fields.len()), wide(plan.stored.len())), here);
             verdict = Verdict::Rewrite;
         }

@@ -7,7 +7,7 @@
 //! Collects: the other CREATE texts of the table that fit; else the order with the fewest columns moved to the end.
 //! Leaves:   positions for which several columns are as likely: they get no name, since a wrong one is worse than none.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ctx::Ctx;
 use crate::error::Result;
@@ -17,10 +17,15 @@ use crate::ids::{ObjectId, PageNo};
 use crate::schema::ddl::TableDef;
 use crate::schema::ddl::pieces::Pieces;
 use crate::schema::{Affinity, Catalog, Name, Object, RowSource, SchemaRow};
-use crate::survey::plan::{ClassRule, TablePlan};
+use crate::survey::compute::{Computer, Outcome};
+use crate::survey::plan::{ClassRule, Row, TablePlan};
 use crate::survey::{Survey, orphan_trees};
 use crate::tree::payload::PayloadReader;
 use crate::tree::{Tree, TreeKind};
+
+/// Rows that CHECK constraints are tried on, and how long each may be.
+const SAMPLE: usize = 50;
+const SAMPLE_BYTES: usize = 8 << 10;
 
 /// Leaves of a tree whose rows are looked at.
 const LEAVES: usize = 64;
@@ -92,8 +97,13 @@ impl Position {
 }
 
 /// The positions of the records of a tree, over a sample of its leaves.
+#[derive(Debug, Default)]
 pub(super) struct Profile {
     positions: Vec<Position>,
+    /// Records by the number of their values.
+    widths: BTreeMap<usize, u32>,
+    /// Some of the rows: rowid and payload.
+    sample: Vec<(Option<i64>, Vec<u8>)>,
 }
 
 impl Profile {
@@ -104,26 +114,82 @@ impl Profile {
     pub(super) fn of(survey: &Survey<'_>, tree: &Tree, ctx: &Ctx) -> Result<Profile> {
         let leaves: Vec<PageNo> = tree.leaves().collect();
         let step = leaves.len().div_ceil(LEAVES).max(1);
-        let mut profile = Profile { positions: Vec::new() };
-        let (mut reader, mut fields) = (PayloadReader::new(), Fields::new());
+        let mut profile = Profile::default();
         for no in leaves.into_iter().step_by(step) {
             ctx.check()?;
-            let Ok(page) = survey.pages.leaf(no) else { continue };
-            for (_, cell) in page.cells(survey.pages.split) {
-                let Ok(cell) = cell else { continue };
-                let Ok(payload) = reader.read(&survey.pages, &cell) else { continue };
-                if fields.read(payload, cell.payload_len).is_err() || fields.reserved().is_some() {
-                    continue;
-                }
-                if profile.positions.len() < fields.len() {
-                    profile.positions.resize(fields.len(), Position::default());
-                }
-                for (position, value) in profile.positions.iter_mut().zip(fields.values(payload)) {
-                    position.add(value, survey.encoding);
+            profile.read(survey, no);
+        }
+        Ok(profile)
+    }
+
+    /// As [`Profile::of`], of one leaf.
+    pub(super) fn of_leaf(survey: &Survey<'_>, no: PageNo) -> Profile {
+        let mut profile = Profile::default();
+        profile.read(survey, no);
+        profile
+    }
+
+    fn read(&mut self, survey: &Survey<'_>, no: PageNo) {
+        let Ok(page) = survey.pages.leaf(no) else { return };
+        let (mut reader, mut fields) = (PayloadReader::new(), Fields::new());
+        for (_, cell) in page.cells(survey.pages.split) {
+            let Ok(cell) = cell else { continue };
+            let Ok(payload) = reader.read(&survey.pages, &cell) else { continue };
+            if fields.read(payload, cell.payload_len).is_err() || fields.reserved().is_some() {
+                continue;
+            }
+            if self.sample.len() < SAMPLE && payload.len() <= SAMPLE_BYTES {
+                self.sample.push((cell.rowid, payload.to_vec()));
+            }
+            let rows = self.widths.entry(fields.len()).or_default();
+            *rows = rows.saturating_add(1);
+            if self.positions.len() < fields.len() {
+                self.positions.resize(fields.len(), Position::default());
+            }
+            for (position, value) in self.positions.iter_mut().zip(fields.values(payload)) {
+                position.add(value, survey.encoding);
+            }
+        }
+    }
+
+    /// How many columns the records stand for: the most values that more than single ones of them have, and of a table whose
+    /// text is sound at least half of them.
+    pub(super) fn width(&self, broken: bool) -> usize {
+        let least = if broken { self.rows().div_ceil(20) } else { self.rows().div_ceil(2) };
+        self.widths.iter().rev().find(|(_, rows)| **rows >= least).map_or(0, |(width, _)| *width)
+    }
+
+    /// Whether a value is NULL in every record, of which there are several.
+    pub(super) fn all_null(&self, at: usize) -> bool {
+        self.positions.get(at).is_some_and(|p| p.rows > 1 && p.nulls == p.rows)
+    }
+
+    /// Positions whose values do not suit their column, with columns that records must not lack, and a key that is NULL
+    /// throughout and yet not the rowid.
+    pub(super) fn misfits(&self, plan: &TablePlan) -> usize {
+        let odd = self.positions.iter().zip(&plan.stored).filter(|(p, column)| !p.suits(plan, **column)).count();
+        let lacking = plan.stored.iter().skip(self.positions.len()).filter(|c| !optional(plan, **c)).count();
+        let key = usize::from(plan.key.is_none() && plan.alias.is_none() && self.all_null(0));
+        odd.saturating_add(lacking).saturating_add(key).saturating_add(self.false_checks(plan))
+    }
+
+    /// CHECK constraints that are false for most rows: no writer could have put these in.
+    fn false_checks(&self, plan: &TablePlan) -> usize {
+        let computer = Computer::new(plan);
+        let mut fields = Fields::new();
+        let mut false_for = vec![0_usize; plan.checks.len()];
+        for (rowid, payload) in &self.sample {
+            if fields.read(payload, crate::ids::wide(payload.len())).is_err() {
+                continue;
+            }
+            let row = Row { rowid: *rowid, payload, fields: &fields };
+            for (n, check) in false_for.iter_mut().zip(&plan.checks) {
+                if matches!(computer.truth(&row, &check.expr), Outcome::False) {
+                    *n = n.saturating_add(1);
                 }
             }
         }
-        Ok(profile)
+        false_for.iter().filter(|n| n.saturating_mul(2) > self.sample.len()).count()
     }
 
     /// Whether the records have the columns of a table in its own order, by what the columns mean and not by what they may hold.

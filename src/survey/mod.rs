@@ -26,6 +26,7 @@ mod schema_format;
 pub mod schema_rows;
 mod swapped;
 pub mod table;
+mod texts;
 pub mod verdict;
 mod walks;
 
@@ -145,8 +146,13 @@ impl<'a> Survey<'a> {
         ctx: &Ctx,
     ) -> Result<Survey<'a>> {
         let encoding = header.encoding().unwrap_or_default();
-        let rows = schema_rows::collect(&pages, encoding, header.freelist_trunk, hints, &mut findings, ctx)?;
+        let mut rows = schema_rows::collect(&pages, encoding, header.freelist_trunk, hints, &mut findings, ctx)?;
         let mut survey = Survey::of_rows(pages, header, rows.clone(), &hints.rulings, findings.clone(), ctx)?;
+        // Once more, when damaged texts are read as they were meant.
+        if let Some(mended) = texts::find(&survey, &mut findings, ctx)? {
+            rows = mended;
+            survey = Survey::of_rows(survey.pages, header, rows.clone(), &hints.rulings, findings.clone(), ctx)?;
+        }
         if let Some(format) = schema_format::settle(&survey, &mut findings, ctx)? {
             header.schema_format = format;
             survey = Survey::of_rows(survey.pages, header, rows.clone(), &hints.rulings, findings.clone(), ctx)?;

@@ -171,7 +171,7 @@ pub(super) fn is_current(survey: &Survey<'_>, no: PageNo) -> bool {
 }
 
 /// Whether the declaration of a tree's object is not the evidence's own.
-fn from_elsewhere(survey: &Survey<'_>, place: usize) -> bool {
+pub(super) fn from_elsewhere(survey: &Survey<'_>, place: usize) -> bool {
     let row = survey.trees.get(place).and_then(|t| survey.catalog.get(t.object)?.row.as_ref());
     row.is_some_and(|r| matches!(r.source, RowSource::Given | RowSource::Bytes))
 }

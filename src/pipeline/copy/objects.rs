@@ -54,11 +54,11 @@ pub(crate) fn decide(survey: &Survey<'_>, searches: &[SearchIndex], refused: &Re
     // A family stands or falls as a whole: its shadow tables are one index.
     for object in catalog.objects() {
         if let Some(of) = object.family.virtual_table()
-            && (refused.contains_key(&of) || (!searches.iter().any(|s| s.of == of) && !family_is_whole(survey, of)))
+            && let Some(reason) = refused.get(&of).cloned().or_else(|| family_is_out(survey, searches, of, &all))
         {
-            let family = catalog.get(of).map_or_else(String::new, |o| o.name.text());
-            let reason = refused.get(&of).cloned().unwrap_or_else(|| format!("the shadow tables of {family} are not whole"));
-            all.insert(of, Disposition::out(reason.clone(), true));
+            if refused.contains_key(&of) || all.get(&of).is_some_and(Disposition::is_kept) {
+                all.insert(of, Disposition::out(reason.clone(), true));
+            }
             // The text of an FTS3 or FTS4 table is data: it stands as an ordinary table, from which `finish.sql` fills the
             // index anew.
             if !is_fts3_content(object) {
@@ -121,6 +121,17 @@ fn left_out<'n>(catalog: &Catalog, names: &'n [Name], all: &BTreeMap<ObjectId, D
 /// Whether a virtual table lacks a table that its module made for it.
 fn lacks_shadow(survey: &Survey<'_>, object: &Object) -> bool {
     object.kind == ObjectKind::Virtual && survey.findings.counts().contains_key(&(Code::ShadowTableMissing, Some(object.id)))
+}
+
+/// Why the shadow tables of a virtual table do not stand, where they are not those of a search index that is judged as one.
+fn family_is_out(survey: &Survey<'_>, searches: &[SearchIndex], of: ObjectId, all: &BTreeMap<ObjectId, Disposition>) -> Option<String> {
+    let family = survey.catalog.get(of).map_or_else(String::new, |o| o.name.text());
+    match all.get(&of) {
+        _ if searches.iter().any(|s| s.of == of) => None,
+        _ if !family_is_whole(survey, of) => Some(format!("the shadow tables of {family} are not whole")),
+        Some(Disposition::LeftOut { reason, .. }) => Some(format!("{family} is left out: {reason}")),
+        _ => None,
+    }
 }
 
 /// The tables of a full-text index, by what becomes of it.
@@ -218,7 +229,10 @@ pub(super) fn refused(object: &Object) -> bool {
     let unresolved = object.table_def().is_some_and(|t| {
         let checks = t.checks.iter().map(|c| &c.expr);
         let generated = t.columns.iter().filter_map(|c| c.generated.as_ref()).map(|g| &g.expr);
-        checks.chain(generated).flat_map(Expr::unknowns).any(|u| matches!(u, Unknown::Column(_) | Unknown::Subquery))
+        checks
+            .chain(generated)
+            .flat_map(Expr::unknowns)
+            .any(|u| matches!(u, Unknown::Column(_) | Unknown::Subquery | Unknown::Arguments(_)))
     });
     differs || odd || unresolved
 }

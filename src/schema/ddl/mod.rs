@@ -7,6 +7,7 @@ mod create;
 mod damaged;
 mod definition;
 mod expression;
+pub mod mend;
 pub mod pieces;
 mod table;
 pub mod token;
@@ -81,7 +82,12 @@ fn parse_whole(sql: &[u8], hint: Hint) -> Parsed {
     let refused = if kept.len() < sql.len() { Err("the text is longer than 16 MB".to_owned()) } else { guard(&tokens) };
     let parsed = refused.and_then(|()| accepted(kept, &tokens));
     match parsed {
-        Ok((definition, None)) => Parsed { definition, problem: None },
+        Ok((definition, None)) => {
+            let parameter = !matches!(definition, Definition::Virtual(_)) && tokens.iter().any(is_parameter);
+            let words = parameter.then(|| "parameters are not allowed in a schema".to_owned());
+            let problem = words.map(|w| problem(sql, &tokens, w));
+            Parsed { definition, problem }
+        }
         Ok((definition, Some(words))) => Parsed { definition, problem: Some(problem(sql, &tokens, words)) },
         Err(words) => {
             let kind = match hint {
@@ -95,6 +101,11 @@ fn parse_whole(sql: &[u8], hint: Hint) -> Parsed {
             Parsed { definition: damaged::read(kept, &tokens, kind), problem: Some(problem(sql, &tokens, words)) }
         }
     }
+}
+
+/// Whether a token is a parameter, as statements have them that are run with values: SQLite opens no schema that has one.
+fn is_parameter(token: &Token<'_>) -> bool {
+    matches!(token.kind, Kind::Byte(b'?' | b':' | b'@' | b'#')) || (token.kind == Kind::Word && token.odd)
 }
 
 fn problem(sql: &[u8], tokens: &[Token<'_>], words: String) -> TextProblem {

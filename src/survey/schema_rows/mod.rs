@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::finding::{Code, Defect, Effect, Findings, Note, Site};
 use crate::format::{Encoding, Fields, Value};
 use crate::ids::{ObjectId, PageNo};
+use crate::schema::ddl::parse;
 use crate::schema::{RowSource, SchemaRow};
 use crate::tree::cells::visit;
 use crate::tree::payload::PayloadReader;
@@ -52,7 +53,9 @@ pub fn collect(
     let sound_and_empty = pages.page(PageNo::ONE).is_ok_and(|p| !p.kind.is_interior() && p.cell_count == 0);
     let broken = seen.counts().keys().any(|(code, _)| code.problem().effect != Effect::Note);
     let lost = rows.is_empty() && !sound_and_empty;
-    if pages.count() == 0 || (!lost && !broken) {
+    // A text that is no SQL is looked for elsewhere, too.
+    let doubtful: BTreeSet<Vec<u8>> = rows.iter().filter(|r| is_damaged_table(r)).map(|r| r.name.to_ascii_lowercase()).collect();
+    if pages.count() == 0 || (!lost && !broken && doubtful.is_empty()) {
         return Ok(rows);
     }
     if lost {
@@ -61,9 +64,19 @@ pub fn collect(
     let mut names: BTreeSet<Vec<u8>> = rows.iter().map(|r| r.name.to_ascii_lowercase()).collect();
     let mut add = |found: Vec<SchemaRow>, source: RowSource| {
         for mut row in found {
-            if !names.insert(row.name.to_ascii_lowercase()) {
+            let name = row.name.to_ascii_lowercase();
+            if names.contains(&name) {
+                if doubtful.contains(&name)
+                    && let Some(known) = rows.iter_mut().find(|r| r.kind == b"table" && r.name.eq_ignore_ascii_case(&name))
+                {
+                    known.layouts.extend(row.sql.into_iter().chain(row.layouts));
+                }
                 continue;
             }
+            if !lost && !broken {
+                continue;
+            }
+            names.insert(name);
             row.source = source;
             // Beside a tree that still has rows, free space of page 1 holds what was dropped.
             let doubtful = source == RowSource::Bytes || (source != RowSource::Leaf && !lost);
@@ -118,6 +131,11 @@ pub fn read(pages: &Pages<'_>, encoding: Encoding, rulings: &Rulings, log: &mut 
         Ok(())
     })?;
     Ok(rows)
+}
+
+/// Whether a row is a table whose text is no SQL.
+fn is_damaged_table(row: &SchemaRow) -> bool {
+    row.kind == b"table" && row.sql.as_ref().is_some_and(|sql| parse(sql).problem.is_some())
 }
 
 /// Whether a row says what only a row of `sqlite_schema` says.

@@ -1,0 +1,906 @@
+//! What a CREATE text may have said before bytes of it were damaged.
+//!
+//! Tests:    texts that differ in one byte where that byte keeps the text from being SQL, or hides a column; then the pieces
+//!           of the text, each read for itself.
+//! Collects: every such text that SQLite accepts, with words for what was assumed.
+//! Leaves:   the choice between them to who knows the records.
+
+use std::collections::BTreeSet;
+
+use super::damaged::{self, Verb};
+use super::token::{Kind, Token, tokens};
+use super::{Definition, Hint, TableDef, parse_as};
+use crate::schema::expr::{Expr, Unknown};
+use crate::schema::layout::TableLayout;
+use crate::schema::name::Name;
+
+/// Bytes of SQL that are parsed to mend one text: all readings of a text of usual size, the likelier ones of a long one.
+const BUDGET: usize = 3 << 20;
+
+/// Longest text that is mended. No table of an application has a longer one.
+const MAX_TEXT: usize = 256 << 10;
+
+/// The cost from which on a text is put together from pieces, and not read with one other byte.
+pub const PIECES: u32 = 7;
+
+/// Columns that are tried for one that a key names and that is not there.
+const KEYS: usize = 40;
+
+/// Longest text whose own words are looked for in it.
+const VOCABULARY: usize = 8 << 10;
+
+/// Quotes without an end that are set aside in one text.
+const STRAY_QUOTES: usize = 64;
+
+/// What is known of an object beside its text.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'k> {
+    /// What the schema row says that it is.
+    pub hint: Hint,
+    /// `name` of the schema row.
+    pub name: &'k [u8],
+    /// `tbl_name` of the schema row.
+    pub table: &'k [u8],
+    /// How many values the records of the table have; 0 where nothing says it.
+    pub width: usize,
+    /// Whether its tree is of the index kind, where it is known.
+    pub without_rowid: Option<bool>,
+    /// Whether the first value of every record is NULL, as that of a rowid alias is.
+    pub alias: bool,
+}
+
+/// A text that SQLite accepts.
+#[derive(Debug, Clone)]
+pub struct Reading {
+    /// The text.
+    pub sql: Vec<u8>,
+    /// What it declares.
+    pub definition: Definition,
+    /// What was assumed.
+    pub words: String,
+    /// How far its types are from those that people write.
+    pub style: u32,
+    /// How much was assumed.
+    pub cost: u32,
+}
+
+/// Words of SQL, and the names of types that most schemas use.
+const WORDS: [&str; 70] = [
+    "CREATE",
+    "TABLE",
+    "INDEX",
+    "UNIQUE",
+    "VIEW",
+    "TRIGGER",
+    "VIRTUAL",
+    "USING",
+    "PRIMARY",
+    "KEY",
+    "NOT",
+    "NULL",
+    "DEFAULT",
+    "CHECK",
+    "COLLATE",
+    "NOCASE",
+    "REFERENCES",
+    "FOREIGN",
+    "CONSTRAINT",
+    "GENERATED",
+    "ALWAYS",
+    "AS",
+    "STORED",
+    "WITHOUT",
+    "ROWID",
+    "STRICT",
+    "AUTOINCREMENT",
+    "ON",
+    "DELETE",
+    "UPDATE",
+    "INSERT",
+    "CASCADE",
+    "SELECT",
+    "FROM",
+    "WHERE",
+    "BEGIN",
+    "END",
+    "AFTER",
+    "BEFORE",
+    "EXISTS",
+    "SET",
+    "INTO",
+    "VALUES",
+    "AND",
+    "CURRENT_TIMESTAMP",
+    "INTEGER",
+    "INT",
+    "TEXT",
+    "REAL",
+    "BLOB",
+    "NUMERIC",
+    "VARCHAR",
+    "BOOLEAN",
+    "DATETIME",
+    "DATE",
+    "FLOAT",
+    "ANY",
+    "FTS5",
+    "LENGTH",
+    "UPPER",
+    "LOWER",
+    "COALESCE",
+    "IFNULL",
+    "ROUND",
+    "TYPEOF",
+    "JSON_VALID",
+    "JSON_EXTRACT",
+    "SUBSTR",
+    "STRFTIME",
+    "BETWEEN",
+];
+
+/// Words of type names.
+const TYPES: [&str; 36] = [
+    "INT",
+    "INTEGER",
+    "TINYINT",
+    "SMALLINT",
+    "MEDIUMINT",
+    "BIGINT",
+    "INT2",
+    "INT8",
+    "UNSIGNED",
+    "BIG",
+    "TEXT",
+    "CHAR",
+    "CHARACTER",
+    "VARCHAR",
+    "VARYING",
+    "NCHAR",
+    "NATIVE",
+    "NVARCHAR",
+    "CLOB",
+    "BLOB",
+    "REAL",
+    "DOUBLE",
+    "PRECISION",
+    "FLOAT",
+    "NUMERIC",
+    "DECIMAL",
+    "BOOLEAN",
+    "BOOL",
+    "DATE",
+    "DATETIME",
+    "TIMESTAMP",
+    "TIME",
+    "ANY",
+    "JSON",
+    "UUID",
+    "STRING",
+];
+
+fn is_type_word(word: &[u8]) -> bool {
+    TYPES.iter().any(|t| word.eq_ignore_ascii_case(t.as_bytes()))
+}
+
+/// Whether the text is one that SQLite accepts and that says what the row does. SQLite's own look-up of names in CHECK and in
+/// generated columns is part of it.
+#[must_use]
+pub fn stands(sql: &[u8], definition: &Definition, known: &Known<'_>) -> bool {
+    let (name, table) = match definition {
+        Definition::Table(t) => (&t.name, &t.name),
+        Definition::Index(i) => (&i.name, &i.table),
+        Definition::View(v) => (&v.name, &v.name),
+        Definition::Trigger(t) => (&t.name, &t.table),
+        Definition::Virtual(v) => (&v.name, &v.name),
+        Definition::Unknown => return false,
+    };
+    let kind = matches!(
+        (definition, known.hint),
+        (_, Hint::None)
+            | (Definition::Table(_), Hint::Table)
+            | (Definition::Index(_), Hint::Index)
+            | (Definition::View(_), Hint::View)
+            | (Definition::Trigger(_), Hint::Trigger)
+            | (Definition::Virtual(_), Hint::Virtual)
+    );
+    let unresolved = definition.as_table().is_some_and(|t| {
+        let checks = t.checks.iter().map(|c| &c.expr);
+        let generated = t.columns.iter().filter_map(|c| c.generated.as_ref()).map(|g| &g.expr);
+        checks
+            .chain(generated)
+            .flat_map(Expr::unknowns)
+            .any(|u| matches!(u, Unknown::Column(_) | Unknown::Subquery | Unknown::Arguments(_)))
+    });
+    let tree = definition.as_table().is_none_or(|t| known.without_rowid.is_none_or(|w| w == t.without_rowid));
+    let owner = !matches!(definition, Definition::Index(_) | Definition::Trigger(_)) || table.same(known.table);
+    kind && tree && owner && !unresolved && name.same(known.name) && !tokens(sql).any(|t| t.odd)
+}
+
+/// How far the types of a table are from those that people write: a type of words that are none, a column that is called as
+/// a type and has none, a comma without the space that others have. A table without any types has none.
+#[must_use]
+pub fn style(sql: &[u8], table: &TableDef) -> u32 {
+    let typed = table.columns.iter().any(|c| c.decl_type.is_some());
+    let mut style = 0_u32;
+    for column in &table.columns {
+        style = style.saturating_add(match &column.decl_type {
+            None if is_type_word(column.name.as_bytes()) => 4,
+            None => u32::from(typed),
+            Some(t) => {
+                let words = t.split(|b| !(b.is_ascii_alphanumeric() || *b == b'_' || *b >= 0x80)).filter(|w| !w.is_empty());
+                let odd = words.filter(|w| !is_type_word(w) && !w.iter().all(u8::is_ascii_digit)).count();
+                u32::try_from(odd).unwrap_or(u32::MAX).saturating_mul(2)
+            }
+        });
+        let name = column.name.as_bytes();
+        if name.is_empty() || name.iter().any(|b| b.is_ascii_whitespace() || *b == b',' || *b == b'(' || *b == b')') {
+            style = style.saturating_add(2);
+        }
+        if WORDS.iter().any(|w| name.eq_ignore_ascii_case(w.as_bytes())) && !is_type_word(name) {
+            style = style.saturating_add(1);
+        }
+    }
+    let after = |b: &[u8]| b.first().is_some_and(u8::is_ascii_whitespace);
+    let commas = tokens(sql).filter(|t| t.byte(b',')).map(|t| after(sql.get(t.end()..).unwrap_or_default()));
+    let (with, without) =
+        commas.fold((0_u32, 0_u32), |(a, b), spaced| if spaced { (a.saturating_add(1), b) } else { (a, b.saturating_add(1)) });
+    style.saturating_add(with.min(without))
+}
+
+/// Whether a table that SQLite accepts looks damaged: a column that is called as a type and has none, or a key whose type is
+/// INTEGER but for one letter.
+#[must_use]
+pub fn is_odd(sql: &[u8], table: &TableDef) -> bool {
+    let called = table.columns.iter().any(|c| c.decl_type.is_none() && is_type_word(c.name.as_bytes()));
+    let near = |t: &[u8]| {
+        let differ = t.iter().zip(b"INTEGER").filter(|(a, b)| !a.eq_ignore_ascii_case(b)).count();
+        t.len() == 7 && differ == 1
+    };
+    let key = table.primary_key.as_ref().and_then(|k| k.columns.first()).and_then(|k| table.columns.get(k.column));
+    called || near_alias(sql, table) || (table.rowid_alias.is_none() && key.and_then(|c| c.decl_type.as_deref()).is_some_and(near))
+}
+
+/// Whether the text says INTEGER PRIMARY KEY, maybe but for one byte, and the table has no such column.
+fn near_alias(sql: &[u8], table: &TableDef) -> bool {
+    let want = b"INTEGER PRIMARY KEY";
+    let near = |w: &[u8]| w.iter().zip(want).filter(|(a, b)| !a.eq_ignore_ascii_case(b)).count() <= 1;
+    table.rowid_alias.is_none() && !table.without_rowid && sql.windows(want.len()).any(near)
+}
+
+/// The values that records of a definition have.
+fn stored(definition: &Definition) -> usize {
+    definition.as_table().map_or(0, |t| TableLayout::new(t, 4).record.len())
+}
+
+/// All readings of a text that is damaged, in the order in which they were tried.
+#[must_use]
+pub fn readings(sql: &[u8], known: &Known<'_>) -> Vec<Reading> {
+    let list = damaged::all(sql.get(..MAX_TEXT).unwrap_or(sql));
+    let calls = list.windows(2).filter(|w| matches!(w, [name, open] if name.is_name() && open.byte(b'(')));
+    let calls = calls.filter_map(|w| w.first()).map(|t| t.name().folded()).collect();
+    let mut all = Mender { known: *known, left: BUDGET, seen: BTreeSet::new(), calls, found: Vec::new() };
+    // What was wiped at the end of a text is not part of it.
+    let end = sql.iter().rposition(|b| *b != 0).map_or(0, |i| i.saturating_add(1));
+    let text = sql.get(..end.min(MAX_TEXT)).unwrap_or(sql);
+    let table = matches!(known.hint, Hint::Table | Hint::None);
+    all.offer(text, "its name is read as that of its row".to_owned(), 0);
+    for change in changes(text, 0..text.len(), known) {
+        if all.left == 0 {
+            break;
+        }
+        // What else a query or an index says cannot be held against anything: only words, names and gaps are put right.
+        if table || change.word || b" (),".contains(&change.byte) {
+            let words = format!("byte {} of the text is read as {}", change.at, shown(change.byte));
+            all.offer(&change.apply(text), words, change.cost);
+        }
+    }
+    if table {
+        all.left = all.left.max(BUDGET / 4);
+        all.pieces(text);
+    }
+    all.found
+}
+
+fn shown(byte: u8) -> String {
+    if byte == b' ' { "a space".to_owned() } else { format!("`{}`", char::from(byte)) }
+}
+
+/// Another byte at one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Change {
+    cost: u32,
+    at: usize,
+    byte: u8,
+    word: bool,
+}
+
+impl Change {
+    fn apply(&self, text: &[u8]) -> Vec<u8> {
+        let mut out = text.to_vec();
+        if let Some(b) = out.get_mut(self.at) {
+            *b = self.byte;
+        }
+        out
+    }
+}
+
+/// The changes of one byte that may undo damage, the likeliest first: words of SQL and the names that the row has, with one
+/// other letter; then what text is divided by, at bytes that no text has, at letters, at spaces.
+fn changes(text: &[u8], range: std::ops::Range<usize>, known: &Known<'_>) -> Vec<Change> {
+    let mut out: BTreeSet<Change> = BTreeSet::new();
+    let is_word = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b >= 0x80;
+    let mut names: BTreeSet<Vec<u8>> = [known.name, known.table].iter().map(|n| n.to_vec()).collect();
+    // A name that stands in the text more than once says what another place of it should be.
+    if text.len() <= VOCABULARY {
+        names.extend(tokens(text).filter(|t| t.is_name() && t.text.len() > 2).map(|t| t.name().as_bytes().to_vec()));
+    }
+    let words = WORDS.iter().map(|w| (w.as_bytes(), true)).chain(names.iter().filter(|n| n.len() > 1).map(|n| (n.as_slice(), false)));
+    for (word, keyword) in words {
+        for (at, window) in text.windows(word.len().max(1)).enumerate() {
+            let mut differ = window.iter().zip(word).enumerate().filter(|(_, (a, b))| !a.eq_ignore_ascii_case(b));
+            let (Some((place, (_, want))), None) = (differ.next(), differ.next()) else { continue };
+            let edge = |b: Option<&u8>| b.is_none_or(|b| !is_word(*b));
+            let before = at.checked_sub(1).and_then(|i| text.get(i));
+            if !edge(before) || !edge(text.get(at.saturating_add(word.len()))) {
+                continue;
+            }
+            let lower = window.iter().enumerate().any(|(i, b)| i != place && b.is_ascii_lowercase());
+            let byte = if keyword && lower { want.to_ascii_lowercase() } else { *want };
+            out.insert(Change { cost: 1, at: at.saturating_add(place), byte, word: true });
+        }
+    }
+    for (at, old) in text.iter().enumerate() {
+        let cost: u32 = match old {
+            b if b.is_ascii_whitespace() => 4,
+            b if b.is_ascii_control() => 1,
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' => 3,
+            _ => 2,
+        };
+        let comment = if text.windows(2).any(|w| w == b"/*" || w == b"*/" || w == b"--") { b"*/-\n".as_slice() } else { b"" };
+        for byte in b", ()\"'`[]".iter().chain(comment).copied() {
+            // A byte that does not belong there was most likely a separator, a quote seldom.
+            let seldom = u32::from(!b", ()".contains(&byte));
+            if byte != *old {
+                out.insert(Change { cost: cost.saturating_add(seldom), at, byte, word: false });
+            }
+        }
+    }
+    out.into_iter().filter(|c| range.contains(&c.at)).collect()
+}
+
+struct Mender<'k> {
+    known: Known<'k>,
+    left: usize,
+    seen: BTreeSet<Vec<u8>>,
+    /// Names that the text has before a parenthesis.
+    calls: BTreeSet<Vec<u8>>,
+    found: Vec<Reading>,
+}
+
+/// A column of a text that is put together from pieces.
+#[derive(Debug, Clone)]
+struct Piece {
+    name: Name,
+    text: Vec<u8>,
+    /// Its text as the evidence has it was not SQL.
+    bad: bool,
+}
+
+impl Mender<'_> {
+    fn parse(&mut self, sql: &[u8]) -> Option<Definition> {
+        self.left = self.left.checked_sub(sql.len().saturating_add(20)).unwrap_or_default();
+        let parsed = parse_as(sql, self.known.hint);
+        if parsed.problem.is_none() && !sql.contains(&0) { Some(parsed.definition) } else { None }
+    }
+
+    /// Takes a text if it stands, under the name that the row has.
+    fn offer(&mut self, sql: &[u8], words: String, cost: u32) -> bool {
+        let Some(definition) = self.parse(sql) else { return false };
+        if stands(sql, &definition, &self.known) {
+            self.take(sql.to_vec(), definition, words, cost);
+            return true;
+        }
+        let Some(named) = renamed(sql, self.known.name) else { return false };
+        let Some(definition) = self.parse(&named).filter(|d| stands(&named, d, &self.known)) else { return false };
+        self.take(named, definition, words, cost.saturating_add(1));
+        true
+    }
+
+    fn take(&mut self, sql: Vec<u8>, definition: Definition, words: String, cost: u32) {
+        // A function that nobody knows, and that the text did not call, is made of what was a name.
+        let invented = definition.as_table().is_some_and(|t| {
+            let checks = t.checks.iter().map(|c| &c.expr);
+            let generated = t.columns.iter().filter_map(|c| c.generated.as_ref()).map(|g| &g.expr);
+            let mut unknown = checks.chain(generated).flat_map(Expr::unknowns);
+            unknown.any(|u| matches!(u, Unknown::Function(name) if !self.calls.contains(&name.folded())))
+        });
+        if invented {
+            return;
+        }
+        if self.seen.insert(sql.clone()) {
+            let style = definition.as_table().map_or(0, |t| style(&sql, t));
+            self.found.push(Reading { sql, definition, words, style, cost });
+        }
+    }
+
+    /// Puts the text together from its pieces, each as far as it can be read.
+    fn pieces(&mut self, text: &[u8]) {
+        let list = sturdy(text);
+        let (body, tail) = body(&list, self.known.name);
+        let mut columns: Vec<Piece> = Vec::new();
+        let mut constraints: Vec<Vec<u8>> = Vec::new();
+        let mut split: Vec<Piece> = Vec::new();
+        let mut hand: Vec<Piece> = Vec::new();
+        let mut words: Vec<String> = Vec::new();
+        for part in parts(body) {
+            let Some((first, last)) = part.first().zip(part.last()) else { continue };
+            let bytes = text.get(first.at..last.end()).unwrap_or_default();
+            if !columns.is_empty() && is_constraint(part) {
+                constraints.push(bytes.to_vec());
+                continue;
+            }
+            let column = self.column(part, bytes, columns.is_empty());
+            // A run of bytes that no text has may have been a comma with what stood around it.
+            if column.bad
+                && let Some(odd) = part.iter().position(|t| t.odd)
+            {
+                let after = part.iter().skip(odd).position(|t| !t.odd).map_or(part.len(), |n| odd.saturating_add(n));
+                let halves = [part.get(..odd), part.get(after..)].into_iter().flatten().filter(|h| !h.is_empty());
+                for half in halves {
+                    let (a, b) = (half.first().map_or(0, |t| t.at), half.last().map_or(0, Token::end));
+                    let bytes = text.get(a..b).unwrap_or_default();
+                    split.push(self.column(half, bytes, columns.is_empty() && split.is_empty()));
+                }
+            } else {
+                split.push(column.clone());
+            }
+            hand.push(if column.bad { self.by_hand(part, columns.is_empty()) } else { column.clone() });
+            columns.push(column);
+        }
+        for c in columns.iter().filter(|c| c.bad) {
+            words.push(format!("column {} is read as far as it can be", c.name));
+        }
+        let rest = Rest {
+            constraints,
+            without_rowid: self.known.without_rowid.unwrap_or_else(|| has(tail, "ROWID")),
+            strict: has(tail, "STRICT"),
+        };
+        let plain = split.len() == columns.len();
+        for constraints in keys(&rest, &columns) {
+            let rest = Rest { constraints, ..rest };
+            let words = [words.as_slice(), &["a column of the key is read by its values".to_owned()]].concat();
+            self.widened(&columns, &rest, &words, PIECES);
+        }
+        self.widened(&columns, &rest, &words, PIECES.saturating_add(1));
+        if columns.iter().any(|c| c.bad) {
+            self.widened(&hand, &rest, &words, PIECES.saturating_add(3));
+        }
+        if !plain {
+            words.push("bytes that are no text are read as a comma".to_owned());
+            self.widened(&split, &rest, &words, PIECES.saturating_add(2));
+        }
+    }
+
+    /// Offers columns, with others beside them where records have more values: behind each column that is not whole, or at
+    /// the end.
+    fn widened(&mut self, columns: &[Piece], rest: &Rest, words: &[String], cost: u32) {
+        let Some(now) = self.assemble(columns, rest) else { return };
+        let missing = self.known.width.saturating_sub(stored(&now.1)).min(super::MAX_COLUMNS);
+        if missing == 0 {
+            self.take(now.0, now.1, said(words), cost);
+            return;
+        }
+        let places = columns.iter().enumerate().filter(|(_, c)| c.bad).map(|(i, _)| i.saturating_add(1)).take(8);
+        let places: BTreeSet<usize> = places.chain([columns.len()]).collect();
+        for place in places {
+            let mut more: Vec<Piece> = columns.get(..place).unwrap_or_default().to_vec();
+            let mut named = Vec::new();
+            for n in 0..missing {
+                let name = format!("column_{}", place.saturating_add(n).saturating_add(1));
+                more.push(Piece { name: Name::from(name.as_str()), text: name.clone().into_bytes(), bad: false });
+                named.push(name);
+            }
+            more.extend(columns.get(place..).unwrap_or_default().iter().cloned());
+            let Some((sql, definition)) = self.assemble(&more, rest) else { continue };
+            let added = match (named.first(), named.last()) {
+                (Some(a), Some(b)) if a != b => format!("{a} to {b} stand for values that the text has no columns for"),
+                (Some(a), _) => format!("{a} stands for values that the text has no column for"),
+                _ => String::new(),
+            };
+            let end = u32::from(place == columns.len());
+            self.take(sql, definition, said(&[words, &[added]].concat()), cost.saturating_add(1).saturating_add(end));
+        }
+    }
+
+    /// One column: as it is written, or with one other byte, or its name and what of its type can be read.
+    fn column(&mut self, part: &[Token<'_>], bytes: &[u8], first: bool) -> Piece {
+        // A generated column cannot stand alone.
+        let head = b"CREATE TABLE x(rp_x INT,";
+        let wrapped = [head.as_slice(), bytes, b")"].concat();
+        let range = head.len()..head.len().saturating_add(bytes.len());
+        let one = |definition: Option<Definition>| {
+            definition.and_then(|d| match d.as_table().map(|t| t.columns.as_slice()) {
+                Some([_, column]) => Some(column.name.clone()),
+                _ => None,
+            })
+        };
+        let own = self.parse(&wrapped);
+        let odd = tokens(&wrapped).any(|t| t.odd);
+        let own_style = own.as_ref().and_then(Definition::as_table).map_or(u32::MAX, |t| style(&wrapped, t));
+        if let Some(name) = one(own).filter(|_| !odd) {
+            // A word of SQL in a type is damage that the grammar lets pass.
+            if own_style == 0 || !part.iter().any(|t| t.odd) {
+                return Piece { name, text: bytes.to_vec(), bad: false };
+            }
+        }
+        let mut best: Option<(u32, u32, Piece)> = None;
+        let known = Known { name: b"", table: b"", ..self.known };
+        for change in changes(&wrapped, range.clone(), &known).into_iter().take(4000) {
+            if self.left < BUDGET / 8 {
+                break;
+            }
+            let changed = change.apply(&wrapped);
+            let Some(definition) = self.parse(&changed) else { continue };
+            if tokens(&changed).any(|t| t.odd) {
+                continue;
+            }
+            let style = definition.as_table().map_or(u32::MAX, |t| style(&changed, t));
+            let Some(name) = one(Some(definition)) else { continue };
+            if style < 2 && best.as_ref().is_none_or(|b| (style, change.cost) < (b.0, b.1)) {
+                let text = changed.get(range.clone()).unwrap_or_default().to_vec();
+                best = Some((style, change.cost, Piece { name, text, bad: true }));
+            }
+        }
+        if let Some((_, _, piece)) = best {
+            return piece;
+        }
+        self.by_hand(part, first)
+    }
+
+    /// The name of a column, up to the first white space, and a word of its type. A first column whose values are all NULL is
+    /// the rowid alias.
+    fn by_hand(&self, part: &[Token<'_>], first: bool) -> Piece {
+        let mut name: Vec<u8> = Vec::new();
+        let mut rest = part;
+        let mut end = None;
+        while let Some((token, tail)) = rest.split_first() {
+            if end.is_some_and(|end| end != token.at) || token.byte(b'(') {
+                break;
+            }
+            match token.kind {
+                Kind::Quoted(_) if !token.odd => name.extend_from_slice(token.name().as_bytes()),
+                _ => name.extend_from_slice(token.text),
+            }
+            end = Some(token.end());
+            rest = tail;
+        }
+        name.retain(|b| *b != 0);
+        let name = Name::from(name);
+        let mut text = name.quoted();
+        let kind = rest.iter().take(3).find(|t| t.kind == Kind::Word && is_type_word(t.text));
+        let key = rest.windows(2).any(|w| matches!(w, [a, b] if a.is("PRIMARY") || b.is("KEY")));
+        if (key || first) && self.known.alias && self.known.without_rowid != Some(true) {
+            text.extend_from_slice(b" INTEGER PRIMARY KEY");
+        } else if let Some(kind) = kind {
+            text.push(b' ');
+            text.extend_from_slice(kind.text);
+            if key {
+                text.extend_from_slice(b" PRIMARY KEY");
+            }
+        }
+        Piece { name, text, bad: true }
+    }
+
+    /// The text of these columns with as much of the rest as SQLite accepts beside them.
+    fn assemble(&mut self, columns: &[Piece], rest: &Rest) -> Option<(Vec<u8>, Definition)> {
+        let mut used: BTreeSet<Vec<u8>> = BTreeSet::new();
+        let mut named: Vec<Piece> = Vec::with_capacity(columns.len());
+        for (i, piece) in columns.iter().enumerate() {
+            let mut piece = piece.clone();
+            if piece.name.as_bytes().is_empty() || !used.insert(piece.name.folded()) {
+                let mut n = i.saturating_add(1);
+                while !used.insert(format!("column_{n}").into_bytes()) {
+                    n = n.saturating_add(1);
+                }
+                let name = Name::from(format!("column_{n}").as_str());
+                let after = tokens(&piece.text).next().map_or(0, |t| t.end());
+                piece.text = [name.as_bytes(), piece.text.get(after..).unwrap_or_default()].concat();
+                piece.name = name;
+            }
+            named.push(piece);
+        }
+        let key = named.first().map(|p| [b"PRIMARY KEY(".as_slice(), &p.name.quoted(), b")"].concat());
+        if let Some(done) = self.fitted(&named, rest, key.as_deref()) {
+            return Some(done);
+        }
+        // Rules that name what is not there go; a virtual column is nothing but its rule.
+        let simple: Vec<Piece> = named.iter().filter_map(|p| self.simple(p)).collect();
+        if let Some(done) = self.fitted(&simple, rest, key.as_deref()) {
+            return Some(done);
+        }
+        let alias = |i: usize| if i == 0 && self.known.alias && !rest.without_rowid { b" INTEGER PRIMARY KEY".as_slice() } else { b"" };
+        let bare: Vec<Piece> =
+            simple.iter().enumerate().map(|(i, p)| Piece { text: [&p.name.quoted(), alias(i)].concat(), ..p.clone() }).collect();
+        let keys: Vec<Vec<u8>> = if rest.without_rowid { key.into_iter().collect() } else { Vec::new() };
+        self.whole(&bare, &keys, rest.without_rowid, false)
+    }
+
+    /// A column without CHECK and without the expression that generates it; `None` for one that is not stored.
+    fn simple(&mut self, piece: &Piece) -> Option<Piece> {
+        if !tokens(&piece.text).any(|t| t.is("CHECK") || t.is("AS")) {
+            return Some(piece.clone());
+        }
+        let parsed = self.parse(&[b"CREATE TABLE x(rp_x INT,".as_slice(), &piece.text, b")"].concat());
+        let column = parsed.as_ref().and_then(Definition::as_table).and_then(|t| t.columns.get(1));
+        if column.is_some_and(|c| !c.is_stored()) {
+            return None;
+        }
+        let mut text = piece.name.quoted();
+        if let Some(c) = column {
+            text.push(b' ');
+            text.extend_from_slice(c.decl_type.as_deref().unwrap_or_default());
+            text.extend_from_slice(if c.primary { b" PRIMARY KEY" } else { b"" });
+        }
+        Some(Piece { text, ..piece.clone() })
+    }
+
+    /// These columns with as many of the constraints as can stand beside them. `key` is the key of a table without rowids
+    /// of which none can be read.
+    fn fitted(&mut self, columns: &[Piece], rest: &Rest, key: Option<&[u8]>) -> Option<(Vec<u8>, Definition)> {
+        for strict in [true, false].into_iter().filter(|s| !*s || rest.strict) {
+            // All of it; then constraint by constraint, each if it can stay.
+            if let Some(done) = self.whole(columns, &rest.constraints, rest.without_rowid, strict) {
+                return Some(done);
+            }
+            let mut kept: Vec<Vec<u8>> = Vec::new();
+            // A table without rowids needs its key before anything else is tried.
+            let forced = rest.without_rowid && self.whole(columns, &kept, true, strict).is_none();
+            let own = rest.constraints.iter().find(|c| tokens(c).any(|t| t.is("PRIMARY")));
+            let own = own.filter(|c| self.whole(columns, std::slice::from_ref(*c), true, strict).is_some());
+            if forced {
+                kept.extend(own.cloned().or_else(|| key.map(<[u8]>::to_vec)));
+            }
+            let mut best = self.whole(columns, &kept, rest.without_rowid, strict);
+            if best.is_none() {
+                continue;
+            }
+            for constraint in rest.constraints.iter().filter(|c| !forced || Some(*c) != own) {
+                kept.push(constraint.clone());
+                match self.whole(columns, &kept, rest.without_rowid, strict) {
+                    None => {
+                        kept.pop();
+                    }
+                    more => best = more,
+                }
+            }
+            return best;
+        }
+        None
+    }
+
+    fn whole(&mut self, columns: &[Piece], constraints: &[Vec<u8>], without_rowid: bool, strict: bool) -> Option<(Vec<u8>, Definition)> {
+        let mut sql = [b"CREATE TABLE ".as_slice(), &Name::new(self.known.name).quoted(), b"("].concat();
+        for (i, item) in columns.iter().map(|c| &c.text).chain(constraints).enumerate() {
+            if i > 0 {
+                sql.extend_from_slice(b", ");
+            }
+            sql.extend_from_slice(item);
+        }
+        sql.extend_from_slice(match (without_rowid, strict) {
+            (false, false) => b")".as_slice(),
+            (true, false) => b") WITHOUT ROWID",
+            (false, true) => b") STRICT",
+            (true, true) => b") STRICT, WITHOUT ROWID",
+        });
+        let definition = self.parse(&sql)?;
+        let right = definition.as_table().is_some_and(|t| t.columns.len() == columns.len());
+        (right && stands(&sql, &definition, &self.known)).then_some((sql, definition))
+    }
+}
+
+/// What a table has beside its columns.
+struct Rest {
+    constraints: Vec<Vec<u8>>,
+    without_rowid: bool,
+    strict: bool,
+}
+
+/// The constraints of a table without rowids with another column in its key, where the key names one that is not there.
+fn keys(rest: &Rest, columns: &[Piece]) -> Vec<Vec<Vec<u8>>> {
+    let mut out = Vec::new();
+    let primary = rest.constraints.iter().position(|c| tokens(c).any(|t| t.is("PRIMARY"))).filter(|_| rest.without_rowid);
+    let Some((at, text)) = primary.and_then(|at| Some((at, rest.constraints.get(at)?))) else { return out };
+    let list = sturdy(text);
+    let open = list.iter().position(|t| t.byte(b'(')).map_or(list.len(), |i| i.saturating_add(1));
+    let terms = list.get(open..).unwrap_or_default();
+    let terms: Vec<&Token<'_>> =
+        terms.iter().filter(|t| !t.byte(b',') && !t.byte(b')') && !t.is("ASC") && !t.is("DESC") && !t.is("COLLATE")).collect();
+    let is_column = |t: &Token<'_>| columns.iter().any(|c| t.is_name() && t.name().same(c.name.as_bytes()));
+    let mut unknown = terms.iter().filter(|t| !is_column(t));
+    let (Some(term), None) = (unknown.next(), unknown.next()) else { return out };
+    let free = columns.iter().filter(|c| !terms.iter().any(|t| t.is_name() && t.name().same(c.name.as_bytes())));
+    for column in free.take(KEYS) {
+        let before = text.get(..term.at).unwrap_or_default();
+        let named = [before, &column.name.quoted(), text.get(term.end()..).unwrap_or_default()].concat();
+        let mut constraints = rest.constraints.clone();
+        if let Some(c) = constraints.get_mut(at) {
+            *c = named;
+        }
+        out.push(constraints);
+    }
+    out
+}
+
+fn said(words: &[String]) -> String {
+    let words: Vec<&str> = words.iter().map(String::as_str).filter(|w| !w.is_empty()).collect();
+    if words.is_empty() { "its pieces are put together anew".to_owned() } else { words.join("; ") }
+}
+
+/// The text under another name of its object.
+fn renamed(sql: &[u8], name: &[u8]) -> Option<Vec<u8>> {
+    let list = damaged::all(sql);
+    let (verb, at) = damaged::verb(&list);
+    if verb == Verb::None {
+        return None;
+    }
+    let first = list.get(at)?;
+    let last = match list.get(at.saturating_add(1)) {
+        Some(dot) if dot.byte(b'.') => list.get(at.saturating_add(2))?,
+        _ => first,
+    };
+    Some([sql.get(..first.at)?, &Name::new(name).quoted(), sql.get(last.end()..)?].concat())
+}
+
+/// The tokens of a text in which a quote without an end is only a byte.
+fn sturdy(text: &[u8]) -> Vec<Token<'_>> {
+    let mut out: Vec<Token<'_>> = Vec::new();
+    let mut from = 0_usize;
+    for _ in 0..STRAY_QUOTES {
+        let mut again = None;
+        for token in tokens(text.get(from..).unwrap_or_default()) {
+            let token = Token { at: token.at.saturating_add(from), ..token };
+            if let (Kind::Quoted(quote), true) = (token.kind, token.odd) {
+                out.push(Token { kind: Kind::Byte(quote), text: token.text.get(..1).unwrap_or_default(), ..token });
+                again = Some(token.at.saturating_add(1));
+                break;
+            }
+            out.push(token);
+        }
+        match again {
+            Some(at) => from = at,
+            None => break,
+        }
+    }
+    out
+}
+
+/// The tokens of the list of columns and constraints, and those behind it. The name that the row has tells where it begins
+/// when its parenthesis is gone.
+fn body<'t, 'a>(list: &'t [Token<'a>], name: &[u8]) -> (&'t [Token<'a>], &'t [Token<'a>]) {
+    let named = list.iter().take(12).position(|t| t.is_name() && t.name().same(name)).map(|i| i.saturating_add(1));
+    let open = list.iter().position(|t| t.byte(b'('));
+    let from = match (named, open) {
+        (Some(named), Some(open)) if open == named => open.saturating_add(1),
+        (Some(named), _) if list.get(named).is_some_and(|t| t.odd) => named.saturating_add(1),
+        (Some(named), Some(open)) if open > named.saturating_add(1) => named,
+        (_, Some(open)) => open.saturating_add(1),
+        (Some(named), None) => named,
+        (None, None) => 3,
+    };
+    let rest = list.get(from..).unwrap_or_default();
+    let options = |t: &Token<'_>| t.is("WITHOUT") || t.is("ROWID") || t.is("STRICT");
+    // Without a parenthesis at the end the options say where the list ends.
+    let close = rest.iter().rposition(|t| t.byte(b')')).filter(|i| rest.len().saturating_sub(*i) < 6);
+    let end = close.or_else(|| rest.iter().rposition(|t| !options(t)).map(|i| i.saturating_add(1))).unwrap_or(rest.len());
+    (rest.get(..end).unwrap_or_default(), rest.get(end..).unwrap_or_default())
+}
+
+/// The tokens between commas that stand in no pair of parentheses.
+fn parts<'t, 'a>(list: &'t [Token<'a>]) -> Vec<&'t [Token<'a>]> {
+    let mut open: Vec<usize> = Vec::new();
+    let mut pairs: Vec<(usize, usize)> = Vec::new();
+    for (i, token) in list.iter().enumerate() {
+        if token.byte(b'(') {
+            open.push(i);
+        } else if token.byte(b')')
+            && let Some(from) = open.pop()
+            && open.is_empty()
+        {
+            pairs.push((from, i));
+        }
+    }
+    // An opening one that nothing closes does not count, what is paired behind it does.
+    if !open.is_empty() {
+        pairs.clear();
+        let stray: BTreeSet<usize> = open.iter().copied().collect();
+        let mut stack: Vec<usize> = Vec::new();
+        for (i, token) in list.iter().enumerate() {
+            if token.byte(b'(') && !stray.contains(&i) {
+                stack.push(i);
+            } else if token.byte(b')')
+                && let Some(from) = stack.pop()
+                && stack.is_empty()
+            {
+                pairs.push((from, i));
+            }
+        }
+    }
+    let mut out = Vec::new();
+    let mut start = 0_usize;
+    let mut pair = pairs.iter().peekable();
+    for (i, token) in list.iter().enumerate() {
+        while pair.peek().is_some_and(|p| p.1 < i) {
+            pair.next();
+        }
+        let inside = pair.peek().is_some_and(|p| p.0 < i && i < p.1);
+        if token.byte(b',') && !inside {
+            out.push(list.get(start..i).unwrap_or_default());
+            start = i.saturating_add(1);
+        }
+    }
+    out.push(list.get(start..).unwrap_or_default());
+    out.truncate(super::MAX_COLUMNS);
+    out
+}
+
+/// Whether a piece is a table constraint; one other letter in its first word is no matter.
+fn is_constraint(part: &[Token<'_>]) -> bool {
+    let near = |token: Option<&Token<'_>>, word: &str| {
+        token.is_some_and(|t| {
+            let differ = t.text.iter().zip(word.as_bytes()).filter(|(a, b)| !a.eq_ignore_ascii_case(b)).count();
+            t.text.len() == word.len() && differ <= 1
+        })
+    };
+    let (first, second, third) = (part.first(), part.get(1), part.get(2));
+    let open = |t: Option<&Token<'_>>| t.is_some_and(|t| t.byte(b'('));
+    (near(first, "PRIMARY") && near(second, "KEY") && open(third))
+        || (near(first, "FOREIGN") && near(second, "KEY") && open(third))
+        || (near(first, "UNIQUE") && open(second))
+        || (near(first, "CHECK") && open(second))
+        || near(first, "CONSTRAINT")
+}
+
+fn has(list: &[Token<'_>], word: &str) -> bool {
+    list.iter().any(|t| {
+        let differ = t.text.iter().zip(word.as_bytes()).filter(|(a, b)| !a.eq_ignore_ascii_case(b)).count();
+        t.kind == Kind::Word && t.text.len() == word.len() && differ <= 1
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(width: usize) -> Known<'static> {
+        Known { hint: Hint::Table, name: b"t", table: b"t", width, without_rowid: Some(false), alias: true }
+    }
+
+    fn best(sql: &[u8], width: usize) -> String {
+        let all = readings(sql, &known(width));
+        let best = all.iter().filter(|r| stored(&r.definition) == width).min_by_key(|r| (r.style, r.cost));
+        String::from_utf8_lossy(&best.map(|r| r.sql.clone()).unwrap_or_default()).into_owned()
+    }
+
+    #[test]
+    fn one_byte_is_put_right_and_names_are_kept() {
+        let sound = "CREATE TABLE t(id integer primary key, name text not null, total real, note text)";
+        for (from, to) in [
+            ("real,", "realx"),
+            ("real,", "real\x07"),
+            ("t(", "t\""),
+            ("name text", "name\"text"),
+            ("primary", "prim\x07ry"),
+            ("TABLE", "TA\x07LE"),
+        ] {
+            assert_eq!(best(sound.replacen(from, to, 1).as_bytes(), 4), sound, "{from} {to}");
+        }
+        let named = best(sound.replace("name", "na\x07e").as_bytes(), 4);
+        assert!(named.contains("\"na\x07e\" text not null") || named.contains("\"na\x07e\" text"), "{named}");
+    }
+
+    #[test]
+    fn what_is_wiped_becomes_columns_without_types() {
+        let sql = best(b"CREATE TABLE t(id integer primary key, name text, tot\0\0\0\0\0\0", 5);
+        assert_eq!(sql, "CREATE TABLE \"t\"(id integer primary key, name text, tot, column_4, column_5)");
+    }
+}
