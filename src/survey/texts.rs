@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use crate::ctx::Ctx;
 use crate::error::Result;
 use crate::finding::{Code, Defect, Findings, Site};
+use crate::ids::wide;
 use crate::schema::catalog::{hint_of, internal_sql};
 use crate::schema::ddl::mend::{self, Known, Reading};
 use crate::schema::ddl::{Definition, Hint, IndexTerm, TableDef, parse_as};
@@ -23,8 +24,9 @@ use crate::survey::plan::TablePlan;
 use crate::tree::claims::{Claims, Owner};
 use crate::tree::walk::{Tree, TreeKind, Walker};
 
-/// Texts that are mended in one schema; with more of them damaged nothing is left to be put right by single bytes.
-const TEXTS: usize = 2000;
+/// Bytes that are parsed to mend the texts of one schema: some dozens of long ones, a thousand of usual size. With more of
+/// them damaged nothing is left to be put right by single bytes.
+const BUDGET: usize = 128 << 20;
 
 /// Bytes in which two copies of one text may differ.
 const SAME: usize = 64;
@@ -38,13 +40,16 @@ const READINGS: usize = 200;
 /// Cancellation only.
 pub(super) fn find(survey: &Survey<'_>, log: &mut Findings, ctx: &Ctx) -> Result<Option<Vec<SchemaRow>>> {
     let mut mended: Vec<(&Object, Vec<u8>, String)> = Vec::new();
+    let mut left = BUDGET;
     for object in survey.catalog.objects() {
         ctx.check()?;
         let Some(row) = object.row.as_ref().filter(|_| object.excluded.is_none() || object.problem.is_some()) else { continue };
         let found = match hint_of(row) {
-            Hint::Table if object.autoindex.is_none() => table(survey, object, row, ctx)?,
+            _ if left == 0 => None,
+            Hint::Table if object.autoindex.is_none() => table(survey, object, row, &mut left, ctx)?,
             hint if object.problem.is_some() || wrong_name(object) => {
                 let known = Known { hint, name: &row.name, table: &row.table, width: 0, without_rowid: None, alias: false };
+                left = left.saturating_sub(mend::cost(row.sql.as_deref().unwrap_or_default()));
                 // One byte of it; where two readings are as likely neither is taken.
                 let all = mend::readings(row.sql.as_deref().unwrap_or_default(), &known);
                 let good: Vec<&Reading> = all.iter().filter(|r| columns_exist(survey, &r.definition)).collect();
@@ -57,9 +62,9 @@ pub(super) fn find(survey: &Survey<'_>, log: &mut Findings, ctx: &Ctx) -> Result
         if let Some((sql, words)) = found {
             mended.push((object, sql, words));
         }
-        if mended.len() >= TEXTS {
-            break;
-        }
+    }
+    if left == 0 {
+        log.add(Defect::new(Code::LimitReached, 0, wide(BUDGET), wide(BUDGET)), Site::default());
     }
     if mended.is_empty() {
         return Ok(None);
@@ -117,17 +122,18 @@ fn tree_of(survey: &Survey<'_>, object: &Object, ctx: &Ctx) -> Result<Option<Tre
 }
 
 /// The text of a table as it was most likely meant, with words; `None` where it stays as it is.
-fn table(survey: &Survey<'_>, object: &Object, row: &SchemaRow, ctx: &Ctx) -> Result<Option<(Vec<u8>, String)>> {
+fn table(survey: &Survey<'_>, object: &Object, row: &SchemaRow, left: &mut usize, ctx: &Ctx) -> Result<Option<(Vec<u8>, String)>> {
     let sql = row.sql.as_deref().unwrap_or_default();
     let own = object.table_def();
-    let wide = survey.findings.counts().contains_key(&(Code::MoreValuesThanColumns, Some(object.id)));
+    let surplus = survey.findings.counts().contains_key(&(Code::MoreValuesThanColumns, Some(object.id)));
     let plain = Known { hint: Hint::Table, name: &row.name, table: &row.table, width: 0, without_rowid: None, alias: false };
     let broken = object.problem.is_some() || !mend::stands(sql, &object.definition, &plain);
     let Some(tree) = tree_of(survey, object, ctx)? else {
+        *left = left.saturating_sub(if broken { mend::cost(sql) } else { 0 });
         return Ok(if broken { without_records(object, &plain, row, sql) } else { None });
     };
     let other_kind = own.is_some_and(|t| t.without_rowid != (tree.kind == TreeKind::Index));
-    if !(broken || wide || other_kind || own.is_some_and(|t| mend::is_odd(sql, t))) {
+    if !(broken || surplus || other_kind || own.is_some_and(|t| mend::is_odd(sql, t))) {
         return Ok(None);
     }
     let profile = Profile::of(survey, &tree, ctx)?;
@@ -150,6 +156,7 @@ fn table(survey: &Survey<'_>, object: &Object, row: &SchemaRow, ctx: &Ctx) -> Re
     if own_rank.as_ref().is_some_and(|r| r.width == 0 && r.misfits == 0) {
         return Ok(None);
     }
+    *left = left.saturating_sub(mend::cost(sql));
     let mut readings = given(row, &known);
     readings.extend(mend::readings(sql, &known));
     readings.sort_by_key(|r| (width_of(r) != known.width, r.style, r.cost));

@@ -17,6 +17,12 @@ use crate::schema::name::Name;
 /// Bytes of SQL that are parsed to mend one text: all readings of a text of usual size, the likelier ones of a long one.
 const BUDGET: usize = 3 << 20;
 
+/// What mending a text may cost, in bytes that are parsed.
+#[must_use]
+pub fn cost(sql: &[u8]) -> usize {
+    sql.len().saturating_mul(sql.len()).saturating_mul(10).min(BUDGET)
+}
+
 /// Longest text that is mended. No table of an application has a longer one.
 const MAX_TEXT: usize = 256 << 10;
 
@@ -295,7 +301,7 @@ pub fn readings(sql: &[u8], known: &Known<'_>) -> Vec<Reading> {
         }
     }
     if table {
-        all.left = all.left.max(BUDGET / 4);
+        all.left = all.left.saturating_add(BUDGET / 4);
         all.pieces(text);
     }
     all.found
@@ -350,6 +356,10 @@ fn changes(text: &[u8], range: std::ops::Range<usize>, known: &Known<'_>) -> Vec
         }
     }
     for (at, old) in text.iter().enumerate() {
+        // In a long text a letter is hardly what parted its columns.
+        if text.len() > VOCABULARY && (old.is_ascii_alphanumeric() || old.is_ascii_whitespace()) {
+            continue;
+        }
         let cost: u32 = match old {
             b if b.is_ascii_whitespace() => 4,
             b if b.is_ascii_control() => 1,
@@ -388,6 +398,9 @@ struct Piece {
 
 impl Mender<'_> {
     fn parse(&mut self, sql: &[u8]) -> Option<Definition> {
+        if self.left == 0 {
+            return None;
+        }
         self.left = self.left.checked_sub(sql.len().saturating_add(20)).unwrap_or_default();
         let parsed = parse_as(sql, self.known.hint);
         if parsed.problem.is_none() && !sql.contains(&0) { Some(parsed.definition) } else { None }
@@ -536,7 +549,7 @@ impl Mender<'_> {
         let mut best: Option<(u32, u32, Piece)> = None;
         let known = Known { name: b"", table: b"", ..self.known };
         for change in changes(&wrapped, range.clone(), &known).into_iter().take(4000) {
-            if self.left < BUDGET / 8 {
+            if self.left < BUDGET / 16 {
                 break;
             }
             let changed = change.apply(&wrapped);
@@ -621,6 +634,7 @@ impl Mender<'_> {
         let alias = |i: usize| if i == 0 && self.known.alias && !rest.without_rowid { b" INTEGER PRIMARY KEY".as_slice() } else { b"" };
         let bare: Vec<Piece> =
             simple.iter().enumerate().map(|(i, p)| Piece { text: [&p.name.quoted(), alias(i)].concat(), ..p.clone() }).collect();
+        self.left = self.left.max(1);
         let keys: Vec<Vec<u8>> = if rest.without_rowid { key.into_iter().collect() } else { Vec::new() };
         self.whole(&bare, &keys, rest.without_rowid, false)
     }
