@@ -8,8 +8,6 @@
 //! Collects: the reading with as many columns as the records have values, whose types and rules suit them best.
 //! Leaves:   texts that no reading makes better.
 
-use std::collections::BTreeSet;
-
 use crate::ctx::Ctx;
 use crate::error::Result;
 use crate::finding::{Code, Defect, Findings, Site};
@@ -22,7 +20,7 @@ use crate::survey::Survey;
 use crate::survey::layouts::Profile;
 use crate::survey::plan::TablePlan;
 use crate::tree::claims::{Claims, Owner};
-use crate::tree::walk::{Tree, TreeKind, Walker};
+use crate::tree::walk::{Denied, Tree, TreeKind, Walker};
 
 /// Bytes that are parsed to mend the texts of one schema: some dozens of long ones, a thousand of usual size. With more of
 /// them damaged nothing is left to be put right by single bytes.
@@ -116,7 +114,7 @@ fn tree_of(survey: &Survey<'_>, object: &Object, ctx: &Ctx) -> Result<Option<Tre
     let Some(root) = object.root else { return Ok(None) };
     let Ok(page) = survey.pages.leaf(root.0) else { return Ok(None) };
     let claims = Claims::new(survey.pages.count());
-    let (mut log, denied) = (Findings::new(0), BTreeSet::new());
+    let (mut log, denied) = (Findings::new(0), Denied::new());
     let kind = TreeKind::of(page.kind);
     Walker::new(&survey.pages, &claims, &mut log, &denied, ctx).walk(root.0, kind, Owner(0), Site::default(), ctx).map(Some)
 }

@@ -104,12 +104,15 @@ pub fn class_of(code: Code, object: Option<ObjectId>, catalog: &Catalog) -> Clas
         | Code::PageOneReplaced
         | Code::PageOneElsewhere
         | Code::PagesShifted
+        | Code::PagesMoved
         | Code::BytesShifted
         | Code::SecondDatabase
         | Code::NotSqliteContent
         | Code::PageOverruled => of_its_object(),
         // Damage to an object is what the object is.
         Code::PageKindBad
+        | Code::PageKindLies
+        | Code::PageCopied
         | Code::CellCountTooBig
         | Code::ContentStartBad
         | Code::FreeblockOutside
@@ -144,6 +147,7 @@ pub fn class_of(code: Code, object: Option<ObjectId>, catalog: &Catalog) -> Clas
         | Code::LockBytePageUsed
         | Code::SchemaTreeLost
         | Code::SqlNotParsed
+        | Code::TextMended
         | Code::SchemaRowBad
         | Code::RootPageBad
         | Code::NameTwice
