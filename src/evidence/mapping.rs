@@ -124,6 +124,7 @@ mod guard {
         Some(Watch(slot))
     }
 
+    #[expect(clippy::as_conversions, reason = "the address of a function, which a sigaction holds as a number")]
     fn install() -> Option<(libc::sigaction, usize)> {
         // SAFETY: sysconf reads a constant of the system.
         let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok().filter(|p| p.is_power_of_two())?;
