@@ -24,7 +24,7 @@ fn the_runbook_lists_exactly_the_problem_table() {
             Effect::SkipItem => "skip",
             Effect::StopHere => "stop",
         };
-        let found = p.sentence.replace("{got}", "*n*").replace("{want}", "*m*").replace('|', "\\|");
+        let found = p.sentence.replace("{got}", "*n*").replace("{rowid}", "*n*").replace("{want}", "*m*").replace('|', "\\|");
         writeln!(table, "| {} | {} | {effect} | {found} | {} |", p.id, p.name, p.action.replace('|', "\\|")).unwrap();
     }
     let (head, rest) = text.split_once("<!-- codes -->\n").expect("a place for the codes");

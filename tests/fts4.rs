@@ -89,6 +89,52 @@ fn a_damaged_index_is_made_anew_by_the_finish_script() {
 }
 
 #[test]
+fn segments_that_do_not_decode_are_made_anew_by_the_finish_script() {
+    for damage in [
+        "UPDATE f_segdir SET root = x'00'",
+        "UPDATE f_segdir SET root = zeroblob(length(root))",
+        "UPDATE f_segments SET block = zeroblob(length(block)) WHERE blockid = (SELECT min(blockid) FROM f_segments)",
+        "DELETE FROM f_segments WHERE blockid = (SELECT min(blockid) FROM f_segments)",
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        make(dir.path(), "fts4");
+        let path = dir.path().join("x.db");
+        Connection::open(&path).unwrap().execute_batch(damage).unwrap();
+        let report = pipeline::check(&Inputs::at_path(&path), &Options::default(), &Ctx::default()).unwrap();
+        assert_eq!(report.exit_code, 1, "{damage}");
+        let db = recover(dir.path());
+        db.execute_batch(&std::fs::read_to_string(dir.path().join("out.db.finish.sql")).unwrap()).unwrap();
+        works(&db, 400);
+    }
+}
+
+#[test]
+fn healthy_segments_with_a_history_are_sound() {
+    for module in ["fts3(x, y)", "fts4(x, y, prefix='1,3')", "fts4(x, y, matchinfo=fts3, order=desc)"] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.db");
+        let db = Connection::open(&path).unwrap();
+        db.execute_batch(&format!("CREATE VIRTUAL TABLE f USING {module}")).unwrap();
+        for round in 0..60 {
+            db.execute_batch(&format!(
+                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60)
+                 INSERT INTO f(x, y) SELECT 'word' || (i * {round}) || ' other' || i, hex(randomblob(9)) FROM n;
+                 DELETE FROM f WHERE docid % 7 = {};",
+                round % 7
+            ))
+            .unwrap();
+            if module.starts_with("fts4") && round % 5 == 4 {
+                db.execute_batch("INSERT INTO f(f) VALUES('merge=20,2')").unwrap();
+            }
+            if round % 10 == 9 {
+                let report = pipeline::check(&Inputs::at_path(&path), &Options::default(), &Ctx::default()).unwrap();
+                assert_eq!(report.exit_code, 0, "{module} {round}");
+            }
+        }
+    }
+}
+
+#[test]
 fn damaged_content_costs_only_its_own_rows() {
     let dir = tempfile::tempdir().unwrap();
     make(dir.path(), "fts4");

@@ -347,3 +347,96 @@ fn a_view_that_raises_leaves_the_index_to_the_script_and_names_the_row() {
     copy.execute_batch(&script).unwrap();
     copy.execute_batch("INSERT INTO ft(ft, rank) VALUES('integrity-check', 1); INSERT INTO m VALUES(101, 's0', 'a', 'b')").unwrap();
 }
+
+const OLDER: &str = r#"
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("CREATE VIRTUAL TABLE ft USING fts5(a, b, tokenize='porter porter ascii')")
+for i in range(40):
+    db.execute("INSERT INTO ft VALUES(?, ?)", ("generalizations oscillators happinesses %d" % i, i / 7.0))
+db.commit()
+"#;
+
+#[test]
+fn the_rules_of_an_older_release_are_no_damage_and_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let case = Case { folder };
+    match Command::new("python3").args(["-c", OLDER]).arg(case.db()).output() {
+        Ok(out) if out.status.success() => {}
+        _ => return,
+    }
+    let blocks = |path: &Path| -> Vec<(i64, Vec<u8>)> {
+        let con = Connection::open(path).unwrap();
+        let mut all = con.prepare("SELECT id, block FROM ft_data ORDER BY id").unwrap();
+        all.query_map([], |r| Ok((r.get(0)?, r.get(1)?))).unwrap().map(Result::unwrap).collect()
+    };
+    let terms = |path: &Path| -> Vec<String> {
+        let con = Connection::open(path).unwrap();
+        con.execute_batch("CREATE VIRTUAL TABLE temp.v USING fts5vocab(main, ft, row)").unwrap();
+        let mut all = con.prepare("SELECT term FROM temp.v").unwrap();
+        all.query_map([], |r| r.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    let (before, words) = (blocks(&case.db()), terms(&case.db()));
+    assert_eq!(case.run("check").0, 0);
+    assert_eq!(case.run("recover").0, 0);
+    assert!(before == blocks(&case.out()));
+    // A rebuild keeps the rules.
+    Connection::open(case.db()).unwrap().execute_batch("DELETE FROM ft_docsize WHERE id = 3").unwrap();
+    assert_eq!(case.run("check").0, 1);
+    assert_eq!(case.run("recover").0, 1);
+    assert_eq!(words, terms(&case.out()));
+}
+
+#[test]
+fn an_external_table_with_locales_is_compared_and_rebuilt() {
+    let (case, con) = made("a, b, content='t', content_rowid='id', locale=1", "UTF-8");
+    case.judged(0);
+    con.execute_batch("UPDATE t SET a = 'elsewhere' WHERE id < 40; INSERT INTO ft_idx SELECT max(segid) + 1, x'30', 2 FROM ft_idx")
+        .unwrap();
+    let copy = case.judged(1);
+    let found: i64 = copy.query_row("SELECT count(*) FROM ft('elsewhere')", [], |r| r.get(0)).unwrap();
+    assert_eq!(found, 13);
+}
+
+/// What befalls a contentless index, and how many rows a word finds afterwards.
+#[test]
+fn a_contentless_index_keeps_what_can_be_read_of_it() {
+    for (arguments, damage, exit, rows) in [
+        ("a, b, content=''", "DELETE FROM ft_docsize WHERE id IN (30, 33)", 1, 300),
+        ("a, b, content='', contentless_delete=1", "DELETE FROM ft_docsize WHERE id IN (30, 33)", 1, 300),
+        ("a, b, content=''", "DELETE FROM ft_docsize", 1, 300),
+        ("a, b, content=''", "DELETE FROM ft_data WHERE id = 10", 1, 300),
+        ("a, b, content='', detail=none", "DELETE FROM ft_docsize WHERE id = 30", 1, 300),
+        ("a, b, content='', contentless_delete=1", "DELETE FROM ft WHERE rowid = 30; DELETE FROM ft_data WHERE id = 10", 1, 299),
+        ("a, b, content=''", "DELETE FROM ft_data WHERE id = (SELECT id FROM ft_data WHERE id > 10 LIMIT 1 OFFSET 1)", 2, 300),
+    ] {
+        let (case, con) = made(arguments, "UTF-8");
+        con.execute_batch(damage).unwrap();
+        drop(con);
+        assert_eq!(case.run("check").0, 2, "{arguments} {damage}");
+        let (code, text) = case.run("recover");
+        assert_eq!(code, exit, "{arguments} {damage}: {text}");
+        let copy = sound(&case.out());
+        let listed: i64 = copy.query_row("SELECT count(*) FROM ft_docsize", [], |r| r.get(0)).unwrap();
+        assert_eq!(listed, rows, "{arguments} {damage}");
+        drop(copy);
+        std::fs::rename(case.out(), case.db()).unwrap();
+        assert_eq!(case.run("check").0, 0, "{arguments} {damage}");
+    }
+}
+
+#[test]
+fn what_a_merge_leaves_behind_is_no_damage() {
+    let (case, con) = Case::new("CREATE VIRTUAL TABLE ft USING fts5(x, content='')");
+    for sql in [
+        "INSERT INTO ft(ft, rank) VALUES('pgsz', 32)",
+        "INSERT INTO ft(rowid, x) VALUES(1, 'bbc dab cda aad dbc cdb dcd add bac bcc ddc bad cbb cdb abc dcd abd ccd bba aac')",
+        "INSERT INTO ft(rowid, x) VALUES(2, 'cdd')",
+        "INSERT INTO ft(ft, rank) VALUES('merge', 1)",
+        "INSERT INTO ft(ft, rank) VALUES('merge', -4)",
+    ] {
+        con.execute_batch(sql).unwrap();
+    }
+    drop(con);
+    case.judged(0);
+}

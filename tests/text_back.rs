@@ -122,6 +122,27 @@ fn of_two_indexes_the_better_text_is_kept_and_a_view_says_what_it_left_out() {
 }
 
 #[test]
+fn a_contentless_index_that_a_trigger_fills_gives_text_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut lost = damaged(
+        dir.path(),
+        "CREATE VIRTUAL TABLE tri USING fts5(body, who UNINDEXED, content='', tokenize='trigram');
+         CREATE TRIGGER ai AFTER INSERT ON messages WHEN new.role <> 'x' BEGIN
+           INSERT INTO tri(rowid, who, body) VALUES (new.id, upper(new.role), new.content);
+         END;
+         CREATE TEMP TABLE old AS SELECT * FROM messages; DELETE FROM messages; INSERT INTO messages SELECT * FROM old;",
+    );
+    lost.sort_unstable();
+    let (salvage, _) = recover(dir.path());
+    let back = texts(&salvage);
+    assert_eq!(back.keys().copied().collect::<Vec<_>>(), lost);
+    for (id, (text, form, complete)) in &back {
+        let want = text_of(*id).to_lowercase();
+        assert_eq!((text.as_str(), form.as_str(), *complete), (want.as_str(), "characters, folded", true), "{id}");
+    }
+}
+
+#[test]
 fn rows_that_were_deleted_do_not_come_back_as_text() {
     let dir = tempfile::tempdir().unwrap();
     let lost = damaged(

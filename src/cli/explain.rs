@@ -25,7 +25,7 @@ pub(super) struct Args {
 
 /// A sentence of the table with letters for the values of a finding.
 fn words(sentence: &str) -> String {
-    sentence.replace("{got}", "N").replace("{want}", "M")
+    sentence.replace("{got}", "N").replace("{rowid}", "N").replace("{want}", "M")
 }
 
 impl Args {

@@ -22,7 +22,7 @@ pub struct Problem {
     pub name: &'static str,
     /// How far it spreads.
     pub effect: Effect,
-    /// What was found; `{got}` and `{want}` stand for the values of a finding.
+    /// What was found; `{got}` and `{want}` stand for the values of a finding, `{rowid}` for the value found as a signed number.
     pub sentence: &'static str,
     /// What the tool does about it.
     pub action: &'static str,
@@ -407,7 +407,7 @@ problems! {
         "the child is followed";
     #[doc = "The rowid is the key of its table and cannot repeat."]
     RowidTwice "T009" "rowid-twice" SkipItem
-        "rowid {got} stands in the tree more than once" =>
+        "rowid {rowid} stands in the tree more than once" =>
         "the copy that an index or its neighbours confirm stays live, the others are set aside";
     #[doc = "Zero means \"no page\" and is never a child."]
     ChildZero "T010" "child-zero" SkipItem
@@ -557,6 +557,14 @@ problems! {
     TextMended "S021" "text-mended" Note
         "the SQL text of an object is not what was written" =>
         "it stands in the copy as it was most likely meant; the report says what was assumed";
+    #[doc = "The CREATE VIRTUAL TABLE row of a full-text index is gone, and the table that holds its text is still there."]
+    OrphanContent "S022" "orphan-content" Note
+        "{got} rows of text belong to a full-text index whose declaration is gone" =>
+        "they stand in the copy as an ordinary table; the finish script says how the index is made from it";
+    #[doc = "The CREATE VIRTUAL TABLE row of a full-text index is gone, and no other table holds its text, as far as the schema shows."]
+    OrphanPostings "S023" "orphan-postings" SkipItem
+        "a full-text index without its declaration may be the only copy of its text" =>
+        "its tables go to salvage, not into the copy";
     #[doc = "The index lacks an entry, or its entry differs from the row."]
     RowNotInIndex "I001" "row-not-in-index" Note
         "a row of the table is not in the index" =>
@@ -588,55 +596,55 @@ problems! {
     #[doc = "The structure record (row 10 of %_data) lists the segments of a search index. Without it every search fails; the text is not touched."]
     StructureRecordBad "Q001" "structure-record-bad" StopHere
         "the structure record of a search index holds {got}, the bound is {want}" =>
-        "the index is built anew from its content";
+        "the index is built anew, from its content or, where it has none, from what of it can be read";
     #[doc = "Row 10 of %_data is not there."]
     StructureRecordMissing "Q002" "structure-record-missing" StopHere
         "a search index has no structure record" =>
-        "the index is built anew from its content";
+        "the index is built anew, from its content or, where it has none, from what of it can be read";
     #[doc = "The structure record counts leaves that %_data does not have."]
     SegmentLeafMissing "Q003" "segment-leaf-missing" SkipItem
         "leaf {got} of segment {want} is missing" =>
-        "the index is built anew from its content";
+        "the index is built anew, from its content or, where it has none, from what of it can be read";
     #[doc = "A leaf holds terms with the rows they occur in."]
     SegmentLeafBad "Q004" "segment-leaf-bad" SkipItem
         "a segment leaf holds {got}, the bound is {want}" =>
-        "the rest of the leaf is not read; the index is built anew from its content";
+        "the rest of the leaf is not read; the index is built anew, from its content or, where it has none, from what of it can be read";
     #[doc = "Terms ascend within a segment; a search passes over those that do not."]
     TermOrder "Q005" "term-order" Note
         "a term on leaf {got} of segment {want} is not above the one before" =>
-        "the index is built anew from its content";
+        "the index is built anew, from its content or, where it has none, from what of it can be read";
     #[doc = "%_idx leads a search to the leaf; a wrong row hides terms."]
     IdxDisagrees "Q006" "idx-disagrees" Note
         "a row of %_idx leads to leaf {got} of segment {want}, which does not fit" =>
-        "the index is built anew from its content";
+        "the index is built anew, from its content or, where it has none, from what of it can be read";
     #[doc = "SQLite's integrity_check and searches pass, but the next segment with this id cannot be written: inserts fail with a constraint error."]
     IdxStale "Q007" "idx-stale" Note
         "a row of %_idx names leaf {got} of segment {want}, which the structure record does not list" =>
-        "the index is built anew from its content";
+        "the index is built anew, from its content or, where it has none, from what of it can be read";
     #[doc = "A long list of rows has an index of its own."]
     DoclistIndexBad "Q008" "doclist-index-bad" Note
         "the doclist index of leaf {got} of segment {want} does not fit its leaves" =>
-        "the index is built anew from its content";
+        "the index is built anew, from its content or, where it has none, from what of it can be read";
     #[doc = "%_docsize has a row for each indexed row. The content row was lost, or deleted without its search entry."]
     DocsizeWithoutRow "Q009" "docsize-without-row" Note
-        "search index row {got} has no content row" =>
+        "search index row {rowid} has no content row" =>
         "it is kept as a witness of a lost or deleted row";
     #[doc = "A row that search does not know: written while the index was off, or its entry was lost."]
     RowWithoutDocsize "Q010" "row-without-docsize" Note
-        "content row {got} is not in the search index" =>
-        "the index is built anew from its content";
+        "content row {rowid} is not in the search index" =>
+        "the index is built anew, from its content or, where it has none, from what of it can be read";
     #[doc = "%_docsize counts the tokens of each column."]
     DocsizeDiffers "Q011" "docsize-differs" Note
-        "the token counts of row {got} differ from its text" =>
-        "the index is built anew from its content";
+        "the token counts of row {rowid} differ from its text" =>
+        "the index is built anew, from its content or, where it has none, from what of it can be read";
     #[doc = "Searches give wrong answers; or, when the index is the older and better witness, a text was changed."]
     IndexDiffersFromContent "Q012" "index-differs-from-content" Note
-        "the index entries of row {got} differ from its text" =>
-        "the index is built anew from its content";
+        "the index entries of row {rowid} differ from its text" =>
+        "the index is built anew, from its content or, where it has none, from what of it can be read";
     #[doc = "Row 1 of %_data counts rows and tokens; ranking uses it."]
     AveragesDiffer "Q013" "averages-differ" Note
         "the averages record counts {got}, the content has {want}" =>
-        "the index is built anew from its content";
+        "the index is built anew, from its content or, where it has none, from what of it can be read";
     #[doc = "FTS5 opens versions 4 and 5 only."]
     FtsVersionBad "Q014" "fts-version-bad" Note
         "%_config gives format version {got}" =>
@@ -649,22 +657,42 @@ problems! {
     FtsTokenizerUnknown "Q016" "fts-tokenizer-unknown" Note
         "a search index uses a tokenizer that is not built into FTS5" =>
         "the index is copied when it is whole, otherwise it goes to the finish script";
-    #[doc = "Left by an interrupted merge, or by a lost structure record."]
+    #[doc = "Left by an interrupted merge, or by a lost structure record. Searches never read it."]
     FtsDataStray "Q017" "fts-data-stray" Note
-        "row {got} of %_data belongs to no segment" =>
-        "the index is built anew from its content";
+        "row {rowid} of %_data belongs to no segment" =>
+        "nothing depends on it; where a structure record was lost, its segment is read as well";
     #[doc = "Deleted rows of contentless_delete tables are kept in a hash."]
     TombstonesBad "Q018" "tombstones-bad" SkipItem
         "tombstone page {got} of segment {want} is missing or bad" =>
         "deleted rows of the segment may show again";
     #[doc = "Tokens of a row that the content does not have: often the last trace of a lost row, from which its text can be read back."]
     PostingsWithoutRow "Q019" "postings-without-row" Note
-        "the search index has entries of row {got}, which the content does not have" =>
+        "the search index has entries of row {rowid}, which the content does not have" =>
         "the text is read back out of the index";
     #[doc = "Older releases (3.40 is one) end a text at its first NUL when they cut it to trigrams, newer ones (3.54 is one) pass over it. The same untouched file is whole for one and malformed for the other."]
     FtsOlderNulRule "Q020" "fts-older-nul-rule" Note
         "the index ends texts at their first NUL, as older releases do" =>
-        "the copy is indexed by the newer rule";
+        "the copy keeps the rule that the index has";
+    #[doc = "A contentless table has nothing but its index; %_docsize counts the tokens of each row."]
+    DocsizeDiffersFromPostings "Q021" "docsize-differs-from-postings" Note
+        "%_docsize counts other tokens of row {rowid} than the {want} that the index holds" =>
+        "the counts are written anew from the index; tokens of a leaf that is lost stay lost";
+    #[doc = "A contentless table has nothing but its index; %_docsize lists its rows."]
+    PostingsWithoutDocsize "Q022" "postings-without-docsize" Note
+        "the index holds row {rowid}, %_docsize does not list it" =>
+        "it stays with counts made anew from the index; where damage may hide that it was deleted, it does not";
+    #[doc = "FTS5 gives every table an averages record when it makes it; without it every insert fails."]
+    AveragesMissing "Q023" "averages-missing" Note
+        "a search index has no averages record" =>
+        "the index is built anew, from its content or, where it has none, from what of it can be read";
+    #[doc = "Older releases (3.40 is one) give a real number 15 digits where newer ones (3.54 is one) give it 17, and stem twice where porter is named twice. The same untouched file is whole for one and malformed for the other."]
+    FtsOlderRelease "Q024" "fts-older-release" Note
+        "the index holds {got} of {want} rows as an older release of SQLite reads their real numbers or stems their words" =>
+        "the copy keeps the rule that the index has";
+    #[doc = "The index of an FTS3 or FTS4 table is a set of b-trees of terms; searches fail on one that does not decode. The text is not touched."]
+    Fts3SegmentBad "Q025" "fts3-segment-bad" Note
+        "segment {got} of level {want} does not decode, or blocks of it are missing" =>
+        "the text stands as an ordinary table; the finish script makes the index from it";
     #[doc = "A record begins with the length of its header."]
     HeaderSizeBad "R001" "header-size-bad" SkipItem
         "a record header of {got} bytes is declared, the payload has {want}" =>

@@ -100,7 +100,9 @@ impl Finding {
     #[must_use]
     pub fn sentence(&self) -> String {
         let p = self.defect.code.problem();
-        let mut s = p.sentence.replace("{got}", &self.defect.got.to_string()).replace("{want}", &self.defect.want.to_string());
+        let Defect { got, want, .. } = self.defect;
+        let rowid = i64::from_ne_bytes(got.to_ne_bytes()).to_string();
+        let mut s = p.sentence.replace("{got}", &got.to_string()).replace("{rowid}", &rowid).replace("{want}", &want.to_string());
         if let Some(d) = &self.detail {
             s.push_str(": ");
             s.push_str(d);

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::finding::Code;
 use crate::ids::{ObjectId, PageNo, wide};
 use crate::report::collect;
 use crate::report::model::{Class, Object, PageMark, PageRun, Report, Status};
-use crate::schema::{Family, ObjectKind};
+use crate::schema::{Family, FtsPart, ObjectKind};
 use crate::survey::{Content, Survey, verdict};
 use crate::tree::{Owner, Role};
 
@@ -71,17 +72,20 @@ pub(super) fn survey(s: &Survey<'_>, report: &mut Report) {
         let place = s.trees.iter().position(|t| t.object == object.id);
         let tree = place.and_then(|i| s.trees.get(i));
         let count = findings.get(&object.id).copied().unwrap_or(0);
-        let bad = s
-            .findings
-            .counts()
-            .keys()
-            .any(|(code, o)| *o == Some(object.id) && verdict::class_of(*code, *o, &s.catalog) > verdict::Class::Housekeeping);
+        let bad = s.findings.counts().keys().any(|(code, o)| {
+            *o == Some(object.id) && *code != Code::OrphanContent && verdict::class_of(*code, *o, &s.catalog) > verdict::Class::Housekeeping
+        });
         let missing = object.kind.has_tree() && tree.is_none_or(|t| t.tree.slots.is_empty() || t.tree.leaves().next().is_none());
         report.objects.push(Object {
             id: object.id.0,
             kind: kind(object.kind).to_owned(),
             name: object.name.text(),
-            table: object.table.filter(|t| *t != object.id).and_then(|t| s.catalog.get(t)).map(|t| t.name.text()),
+            table: object
+                .table
+                .filter(|t| *t != object.id)
+                .or(object.family.virtual_table())
+                .and_then(|t| s.catalog.get(t))
+                .map(|t| t.name.text()),
             root: object.root.map(|r| r.0.get()),
             family: family(object.family).to_owned(),
             status: if missing {
@@ -145,7 +149,7 @@ pub(super) fn kind(kind: ObjectKind) -> &'static str {
 
 fn family(family: Family) -> &'static str {
     match family {
-        Family::Table | Family::Sequence | Family::Stat => "table",
+        Family::Table | Family::Sequence | Family::Stat | Family::OrphanShadow { part: FtsPart::Content, .. } => "table",
         Family::Index => "index",
         Family::FtsShadow { .. } => "fts-shadow",
         Family::VirtualShadow { .. } | Family::OrphanShadow { .. } => "virtual-table-shadow",

@@ -27,11 +27,12 @@ pub(super) fn tables(survey: &Survey<'_>, copied: &Copied, foreign: &Foreign, te
         let written = copied.tables.get(&t.object).map_or(0, |w| w.rows);
         table.rows_written = written;
         table.rows_found = scan.cells;
-        if copied.shadows.iter().any(|s| s.object == Some(t.object)) {
+        if let Some(shadow) = copied.shadows.iter().find(|s| s.object == Some(t.object)) {
             // Derived rows: what the evidence had of them says nothing about what the copy has to have.
             table.rows_found = written;
             table.values_changed.insert("search-index-rebuilt".to_owned(), written);
-            table.notes.push("written anew: the search index did not hold what its content says".to_owned());
+            table.notes.push(shadow.note.to_owned());
+            (table.lost, table.unaccounted) = shadow.gone.clone();
             tables.push(table);
             continue;
         }

@@ -4,31 +4,30 @@
 //! Collects: whether an index can be copied as it is, can be written anew, or neither.
 //! Leaves:   the writing to the copy.
 
+mod alone;
+mod blocks;
+mod fts3;
 mod source;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::ctx::Ctx;
 use crate::error::Result;
 use crate::finding::{Code, Defect, Findings, Site};
 use crate::format::{Fields, Value};
-use crate::fts5::check::Checker;
-use crate::fts5::segment::STRUCTURE_ID;
-use crate::fts5::segment::cursor::Blocks;
-use crate::fts5::segment::structure::Structure;
+use crate::fts5::check::{Checker, Rules};
 use crate::fts5::tokenizer::Found;
 use crate::fts5::{Config, Content as ContentMode, Settings, Tokenizer};
-use crate::ids::{ObjectId, PageNo, wide};
+use crate::ids::{ObjectId, wide};
 use crate::recover::Selection;
 use crate::recover::live::{LiveRow, rows};
 use crate::schema::{Family, FtsModule, FtsPart, Object, ObjectKind};
 use crate::survey::plan::{Row, TablePlan};
 use crate::survey::{Content, Survey, TableScan};
-use crate::tree::Pages;
-use crate::tree::payload::PayloadReader;
 
-pub(super) use source::Source;
+use self::alone::{Alone, structure_from_leaves, tokens_of};
+pub(super) use self::blocks::DataBlocks;
+pub(super) use self::source::{Reals, Source};
 
 /// What becomes of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +63,10 @@ pub(super) struct SearchIndex {
     obstacle: Option<String>,
     /// Rows of the content that were set aside when it was compared.
     set_aside: BTreeMap<ObjectId, usize>,
+    /// The rules by which most of its rows were indexed.
+    pub(super) rules: Rules,
+    /// Of an index that is all there is of its text: what it is read by, and what is lost of it.
+    pub(super) alone: Alone,
 }
 
 impl SearchIndex {
@@ -94,6 +97,12 @@ impl SearchIndex {
         }
     }
 
+    /// Whether its text is in its own content table. A declaration that does not parse may say so or not, and a table of text
+    /// is data either way.
+    pub(super) fn keeps_text(&self) -> bool {
+        self.config.as_ref().is_none_or(|c| c.content == ContentMode::Stored)
+    }
+
     /// Shadow tables that are written anew when the index is.
     pub(super) fn anew(&self, survey: &Survey<'_>) -> Vec<FtsPart> {
         let mut parts = vec![FtsPart::Data, FtsPart::Idx];
@@ -119,8 +128,45 @@ pub(super) fn check(survey: &mut Survey<'_>, keep_violations: bool, ctx: &Ctx) -
         ctx.check()?;
         out.push(one(survey, object, keep_violations, &mut log, ctx)?);
     }
+    orphans(survey, &mut log);
+    fts3::check(survey, &mut log, ctx)?;
     survey.findings.merge(log);
     Ok(out)
+}
+
+/// What is left of indexes whose declaration is gone: text that is data, and postings that may be all there is of a text.
+fn orphans(survey: &Survey<'_>, log: &mut Findings) {
+    let objects = survey.catalog.objects();
+    let part_of = |o: &Object| match o.family {
+        Family::OrphanShadow { part, .. } if o.kind == ObjectKind::Table => {
+            Some((part, o.name.folded().strip_suffix(suffix(part).as_bytes())?.to_vec()))
+        }
+        _ => None,
+    };
+    for object in objects {
+        let Some((part, base)) = part_of(object) else { continue };
+        let cells = table_of(survey, object.id).map_or(0, |(_, scan, _)| scan.cells);
+        let empty = match part {
+            FtsPart::Content | FtsPart::Segdir => 0,
+            // An index without rows has its averages and its structure record.
+            FtsPart::Data => 2,
+            _ => continue,
+        };
+        if cells <= empty && is_whole(survey, object.id) {
+            continue;
+        }
+        let site = Site::object(object.id);
+        if part == FtsPart::Content {
+            log.add(Defect::new(Code::OrphanContent, 0, cells, 0), site);
+            continue;
+        }
+        // A trigger that filled the index took its text from a table.
+        let fed = objects.iter().filter_map(Object::trigger_def).any(|t| t.sources.iter().any(|s| s.folded() == base));
+        let has_content = objects.iter().filter_map(part_of).any(|(p, b)| p == FtsPart::Content && b == base);
+        if !fed && !has_content {
+            log.add(Defect::new(Code::OrphanPostings, 0, cells, 0), site);
+        }
+    }
 }
 
 fn is_fts5(object: &Object) -> bool {
@@ -152,6 +198,8 @@ fn one(survey: &Survey<'_>, object: &Object, keep: bool, log: &mut Findings, ctx
         wrong: None,
         obstacle: None,
         set_aside: BTreeMap::new(),
+        rules: Rules::default(),
+        alone: Alone::default(),
     };
     index.settings = settings(survey, index.parts.get(&FtsPart::Config).copied(), ctx)?;
     match declaration(object) {
@@ -284,7 +332,7 @@ fn obstacle(survey: &Survey<'_>, config: &Config, index: &SearchIndex, judged: J
             Some("its text is nowhere but in the index, whose structure is lost".to_owned())
         }
         (ContentMode::None | ContentMode::Unindexed, _)
-            if config.columnsize && index.parts.get(&FtsPart::Docsize).is_none_or(|id| table_of(survey, *id).is_none()) =>
+            if config.contentless_delete && index.parts.get(&FtsPart::Docsize).is_none_or(|id| table_of(survey, *id).is_none()) =>
         {
             Some("its text is nowhere but in the index, and what lists its rows is lost".to_owned())
         }
@@ -338,9 +386,13 @@ fn compare(
         config.content = ContentMode::None;
     }
     let mut checker = Checker::new(&config, &index.settings, index.tokenizer.as_ref());
+    let is_alone = matches!(config.content, ContentMode::None | ContentMode::Unindexed) && index.source.is_nowhere();
+    let mut idx_leaves: Vec<(i64, i64)> = Vec::new();
     if let Some((plan, scan, t)) = index.parts.get(&FtsPart::Idx).and_then(|id| table_of(survey, *id)) {
-        each(survey, (plan, scan, t), ctx, |row, values| {
-            let _ = row;
+        each(survey, (plan, scan, t), ctx, |_, values| {
+            if is_alone && let (Some(Value::Int(segid)), Some(Value::Int(page))) = (values.first(), values.get(2)) {
+                idx_leaves.push((*segid, *page >> 1));
+            }
             if let (Some(segid), Some(term), Some(page)) = (values.first(), values.get(1), values.get(2)) {
                 let term = match *term {
                     Value::Blob(b) | Value::Text(b) => b,
@@ -350,14 +402,26 @@ fn compare(
             }
         })?;
     }
-    if config.columnsize
-        && let Some(docsize) = index.parts.get(&FtsPart::Docsize).and_then(|id| table_of(survey, *id))
-    {
+    let mut counts: BTreeMap<i64, u64> = BTreeMap::new();
+    let docsize = index.parts.get(&FtsPart::Docsize).filter(|_| config.columnsize);
+    if let Some(docsize) = docsize.and_then(|id| table_of(survey, *id)) {
         each(survey, docsize, ctx, |row, values| {
             if let (Some(id), Some(Value::Blob(sizes))) = (row.rowid, values.get(1)) {
                 checker.docsize_row(id, sizes);
+                if is_alone {
+                    counts.insert(id, tokens_of(sizes));
+                }
             }
         })?;
+    }
+    if docsize.is_none_or(|id| !is_whole(survey, *id)) {
+        checker.docsize_is_damaged();
+    }
+    if is_alone {
+        index.alone.structure = structure_from_leaves(&config, &blocks, idx_leaves, docsize.map(|_| &counts));
+        if let Some(structure) = &index.alone.structure {
+            checker.assume(structure.clone());
+        }
     }
     let mut selections = BTreeMap::new();
     for id in index.source.tables() {
@@ -367,10 +431,16 @@ fn compare(
             selections.insert(id, selection);
         }
     }
-    let read = index.source.each(survey, &selections, None, ctx, &mut |rowid, columns| {
+    let read = index.source.each(survey, &selections, None, Reals::Newer, ctx, &mut |rowid, columns| {
         checker.content_row(rowid, columns);
         Ok(())
     })?;
+    if read.reals_differ {
+        index.source.each(survey, &selections, None, Reals::OnlyOlder, ctx, &mut |rowid, columns| {
+            checker.content_row_with_older_reals(rowid, columns);
+            Ok(())
+        })?;
+    }
     (judged.unread, judged.first_unread) = (read.unread, read.first_unread);
     judged.unordered = !read.ordered;
     checker.index(&blocks, blocks.ids());
@@ -381,7 +451,9 @@ fn compare(
     if judged.unread == 0 {
         log.merge(own);
         if !checked.is_clean() || !index.settings.version_is_known() {
-            index.wrong.get_or_insert_with(|| "its entries are not those of its content".to_owned());
+            let alone = "its parts do not say the same";
+            let wrong = if is_alone { alone } else { "its entries are not those of its content" };
+            index.wrong.get_or_insert_with(|| wrong.to_owned());
         }
     } else if index.source.tables().iter().any(|id| !is_whole(survey, *id)) {
         index.wrong.get_or_insert_with(|| "what it indexes is damaged".to_owned());
@@ -389,6 +461,11 @@ fn compare(
         index.wrong.get_or_insert_with(|| "its segments are damaged".to_owned());
     }
     judged.structure = checked.structure.is_some();
+    index.rules = checked.rules;
+    if is_alone {
+        let docsize_is_whole = docsize.is_some_and(|id| is_whole(survey, *id));
+        index.alone.take(checked, &config, docsize_is_whole);
+    }
     Ok(judged)
 }
 
@@ -428,59 +505,4 @@ fn settings(survey: &Survey<'_>, config: Option<ObjectId>, ctx: &Ctx) -> Result<
         })?;
     }
     Ok(Settings::from_rows(list.iter().map(|(k, v)| (k.as_slice(), v.value()))))
-}
-
-/// The blocks of `%_data`, read from the evidence when they are asked for. Memory: about 30 bytes a block.
-#[derive(Debug)]
-pub(super) struct DataBlocks<'s, 'a> {
-    pages: &'s Pages<'a>,
-    places: BTreeMap<i64, (PageNo, u16)>,
-}
-
-impl<'s, 'a> DataBlocks<'s, 'a> {
-    /// The blocks of a `%_data` table.
-    pub(super) fn read(
-        survey: &'s Survey<'a>,
-        (plan, scan, t): (&TablePlan, &TableScan, &crate::survey::SurveyedTree),
-        ctx: &Ctx,
-    ) -> Result<DataBlocks<'s, 'a>> {
-        let mut places = BTreeMap::new();
-        let selection = Selection::of(scan, false);
-        rows(&survey.pages, &t.tree.slots, plan, &selection, ctx, |row| {
-            if let Some(id) = row.rowid {
-                places.entry(id).or_insert((row.page, row.cell));
-            }
-            Ok(())
-        })?;
-        Ok(DataBlocks { pages: &survey.pages, places })
-    }
-
-    /// All ids, ascending.
-    pub(super) fn ids(&self) -> impl Iterator<Item = i64> + '_ {
-        self.places.keys().copied()
-    }
-
-    /// The structure record.
-    pub(super) fn structure(&self) -> Option<Structure> {
-        Structure::read(&self.block(STRUCTURE_ID)?).ok()
-    }
-}
-
-impl Blocks for DataBlocks<'_, '_> {
-    fn block(&self, id: i64) -> Option<Cow<'_, [u8]>> {
-        let (page, no) = *self.places.get(&id)?;
-        let cell = self.pages.cell(page, no).ok()?;
-        let mut reader = PayloadReader::new();
-        let payload = reader.read(self.pages, &cell).ok()?;
-        let mut fields = Fields::new();
-        fields.read(payload, cell.payload_len).ok()?;
-        match fields.value(payload, 1)? {
-            Value::Blob(block) => Some(Cow::Owned(block.to_vec())),
-            _ => None,
-        }
-    }
-
-    fn next_id(&self, from: i64) -> Option<i64> {
-        self.places.range(from..).next().map(|(id, _)| *id)
-    }
 }

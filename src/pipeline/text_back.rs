@@ -2,7 +2,8 @@
 //!
 //! Tests:    rows that an index lists against the rows of its content that decode, where the content is damaged.
 //! Collects: for each lost row and column the best text that any index of the table gives.
-//! Leaves:   indexes without text elsewhere (they have lost nothing), and those whose content cannot be read here.
+//! Leaves:   indexes without text elsewhere (they have lost nothing), unless a trigger fills them from a table, and those whose
+//!           content cannot be read here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,13 +13,15 @@ use crate::ctx::Ctx;
 use crate::error::Result;
 use crate::format::Value;
 use crate::format::record::encode_record;
+use crate::fts5::Content;
 use crate::fts5::segment::merged::Merged;
 use crate::fts5::witness::{self, Certainty, Form, TextBack, read_back};
 use crate::ids::ObjectId;
 use crate::pipeline::copy::sort_memory;
-use crate::pipeline::search_index::{DataBlocks, SearchIndex, Source, each, is_whole, table_of};
+use crate::pipeline::search_index::{DataBlocks, Reals, SearchIndex, Source, each, is_whole, table_of};
 use crate::recover::provenance::{How, Trust};
-use crate::schema::{FtsPart, quoted};
+use crate::schema::ddl::token::{Token, tokens};
+use crate::schema::{FtsPart, Name, ObjectKind, quoted};
 use crate::survey::Survey;
 use crate::survey::plan::Constant;
 
@@ -61,15 +64,19 @@ pub(super) fn find(survey: &Survey<'_>, searches: &[SearchIndex], folder: &Path,
     let mut gathered: BTreeMap<ObjectId, Gathered> = BTreeMap::new();
     for index in searches {
         ctx.check()?;
-        if let Some(table) = base(&index.source)
-            && index.source.tables().iter().any(|id| !is_whole(survey, *id))
+        let (source, names) = match linked(survey, index) {
+            Some((source, names)) => (source, names),
+            None => (index.source.clone(), columns(index)),
+        };
+        if let Some(table) = base(&source)
+            && source.tables().iter().any(|id| !is_whole(survey, *id))
         {
             let all = gathered.entry(table).or_insert_with(|| Gathered {
                 lost: BTreeSet::new(),
                 indexes: Vec::new(),
                 found: Sorter::new(sort_memory(ctx) / 4, folder),
             });
-            one(survey, index, all, ctx)?;
+            one(survey, index, &source, &names, all, ctx)?;
         }
     }
     let mut out = Vec::new();
@@ -90,15 +97,81 @@ fn base(source: &Source) -> Option<ObjectId> {
     }
 }
 
+/// The names of the columns of an index.
+fn columns(index: &SearchIndex) -> Vec<String> {
+    index.config.iter().flat_map(|c| &c.columns).map(|c| c.name.clone()).collect()
+}
+
+/// The table from which a trigger fills a contentless index, and the names of its columns there. Only a trigger that takes the
+/// rowid from the rowid says which row an entry is of: `INSERT INTO ft(rowid, a) VALUES(new.id, new.a)`.
+fn linked(survey: &Survey<'_>, index: &SearchIndex) -> Option<(Source, Vec<String>)> {
+    let config = index.config.as_ref().filter(|c| matches!(c.content, Content::None | Content::Unindexed))?;
+    survey.catalog.objects().iter().find_map(|object| {
+        let def = object.trigger_def().filter(|d| d.sources.iter().any(|s| s.same(index.name.as_bytes())))?;
+        let table = survey.catalog.by_name(def.table.as_bytes()).filter(|o| o.kind == ObjectKind::Table)?;
+        let declared = table.table_def().filter(|t| !t.without_rowid)?;
+        let values = inserted(object.sql()?, &index.name)?;
+        let of = |column: &str| values.iter().find(|(into, _)| into.same(column.as_bytes())).map(|(_, from)| from);
+        let key = of("rowid")?;
+        let position = |name: &Name| declared.columns.iter().position(|c| c.name.same(name.as_bytes()));
+        let is_rowid = match position(key) {
+            Some(at) => declared.rowid_alias == Some(at),
+            None => [b"rowid".as_slice(), b"oid", b"_rowid_"].iter().any(|n| key.same(n)),
+        };
+        if !is_rowid {
+            return None;
+        }
+        let names = columns(index).into_iter().map(|c| of(&c).map_or_else(|| c.clone(), Name::text)).collect();
+        let columns = vec![None; config.columns.len()];
+        Some((Source::Rows { table: table.id, columns, not_yet: None }, names))
+    })
+}
+
+/// What a trigger puts into which column of a table, of values that are columns of the new row.
+fn inserted(sql: &[u8], table: &str) -> Option<Vec<(Name, Name)>> {
+    let all: Vec<Token<'_>> = tokens(sql).collect();
+    let at = all.windows(3).position(
+        |w| matches!(w, [into, name, open] if into.is("INTO") && name.is_name() && name.name().same(table.as_bytes()) && open.byte(b'(')),
+    )?;
+    let rest = all.get(at.checked_add(3)?..)?;
+    let close = rest.iter().position(|t| t.byte(b')'))?;
+    let into: Vec<Name> = rest.get(..close)?.split(|t| t.byte(b',')).map(|c| c.first().map(Token::name)).collect::<Option<_>>()?;
+    let rest = rest.get(close.checked_add(1)?..)?;
+    let [values, open, rest @ ..] = rest else { return None };
+    if !values.is("VALUES") || !open.byte(b'(') {
+        return None;
+    }
+    let mut depth = 0_usize;
+    let mut from: Vec<Vec<Token<'_>>> = vec![Vec::new()];
+    for token in rest {
+        match token {
+            t if t.byte(b'(') => depth = depth.saturating_add(1),
+            t if t.byte(b')') && depth == 0 => break,
+            t if t.byte(b')') => depth = depth.saturating_sub(1),
+            t if t.byte(b',') && depth == 0 => {
+                from.push(Vec::new());
+                continue;
+            }
+            _ => {}
+        }
+        from.last_mut()?.push(*token);
+    }
+    let new = |tokens: &Vec<Token<'_>>| match tokens.as_slice() {
+        [new, dot, column] if new.is("NEW") && dot.byte(b'.') && column.is_name() => Some(column.name()),
+        _ => None,
+    };
+    Some(into.into_iter().zip(&from).filter_map(|(into, from)| Some((into, new(from)?))).collect())
+}
+
 /// What one index has of rows that its content does not have any more.
-fn one(survey: &Survey<'_>, index: &SearchIndex, all: &mut Gathered, ctx: &Ctx) -> Result<()> {
+fn one(survey: &Survey<'_>, index: &SearchIndex, source: &Source, names: &[String], all: &mut Gathered, ctx: &Ctx) -> Result<()> {
     let Some(config) = &index.config else { return Ok(()) };
     let Some(data) = index.parts.get(&FtsPart::Data).and_then(|id| table_of(survey, *id)) else { return Ok(()) };
     let blocks = DataBlocks::read(survey, data, ctx)?;
     let Some(structure) = blocks.structure() else { return Ok(()) };
     // Rows that were set aside are known; only those that no page has any more are lost.
     let mut there: Vec<i64> = Vec::new();
-    let read = index.source.each(survey, &BTreeMap::new(), None, ctx, &mut |rowid, _| {
+    let read = source.each(survey, &BTreeMap::new(), None, Reals::Newer, ctx, &mut |rowid, _| {
         there.push(rowid);
         Ok(())
     })?;
@@ -137,7 +210,7 @@ fn one(survey: &Survey<'_>, index: &SearchIndex, all: &mut Gathered, ctx: &Ctx) 
         |id| sizes.get(&id).cloned(),
         sort_memory(ctx) / 2,
         |text| {
-            let column = config.columns.get(text.column).map_or("", |c| c.name.as_str());
+            let column = names.get(text.column).map_or("", String::as_str);
             if failed.is_none() {
                 failed = push(survey, &mut all.found, index, column, &text).err();
             }

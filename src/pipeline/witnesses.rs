@@ -404,7 +404,7 @@ fn holes(survey: &Survey<'_>, t: &SurveyedTree, written: u64) -> Vec<Gone> {
 }
 
 /// Ascending numbers as inclusive ranges.
-fn ranges(sorted: &[i64]) -> Vec<[i64; 2]> {
+pub(super) fn ranges(sorted: &[i64]) -> Vec<[i64; 2]> {
     let mut out: Vec<[i64; 2]> = Vec::new();
     for &n in sorted {
         match out.last_mut() {

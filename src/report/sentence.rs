@@ -14,7 +14,7 @@ pub(super) fn verdict(report: &Report) -> String {
     if worst.iter().any(|g| g.object_name.is_some() && !is_of_declaration(g)) {
         worst.retain(|g| !is_of_declaration(g));
     }
-    let names = names(worst.into_iter());
+    let names = names(report, worst.into_iter());
     let of = |what: &str| if names.is_empty() { String::new() } else { format!("{what}{names}") };
     let all_are = |what: &dyn Fn(&FindingGroup) -> bool| {
         let mut all = report.findings.iter().filter(|g| g.class == class).peekable();
@@ -90,10 +90,14 @@ fn in_doubt(report: &Report) -> String {
     }
 }
 
-/// Up to three names, and how many more.
-fn names<'a>(groups: impl Iterator<Item = &'a FindingGroup>) -> String {
+/// Up to three names, and how many more. Tables in which a full-text index keeps its parts go by the name of the index.
+fn names<'a>(report: &'a Report, groups: impl Iterator<Item = &'a FindingGroup>) -> String {
+    let family = |g: &FindingGroup| {
+        let shadow = report.objects.iter().find(|o| Some(o.id) == g.object && o.kind == "table" && o.family == "fts-shadow")?;
+        shadow.table.as_deref()
+    };
     let mut all: Vec<&str> = Vec::new();
-    for name in groups.filter_map(|g| g.object_name.as_deref()) {
+    for name in groups.filter_map(|g| family(g).or(g.object_name.as_deref())) {
         if !all.contains(&name) {
             all.push(name);
         }

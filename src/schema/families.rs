@@ -225,17 +225,58 @@ fn is_stat(name: &Name) -> bool {
     [b"sqlite_stat1", b"sqlite_stat2", b"sqlite_stat3", b"sqlite_stat4"].iter().any(|n| name.same(*n))
 }
 
-/// The value of an option `name=value` among the arguments of a virtual table, without its quotes.
+/// The options of FTS5 in the order in which it compares a name with them: any start of one names it.
+const FTS5_OPTIONS: [&str; 10] = [
+    "prefix",
+    "tokenize",
+    "content",
+    "contentless_delete",
+    "contentless_unindexed",
+    "content_rowid",
+    "columnsize",
+    "locale",
+    "detail",
+    "tokendata",
+];
+
+/// The value of an option `name=value` among the arguments of a virtual table, without its quotes. FTS5 takes names that are
+/// cut short.
 #[must_use]
 pub fn option(def: &VirtualDef, name: &str) -> Option<Vec<u8>> {
+    let cut_short = module(&def.module) == Module::Fts5;
     def.args.iter().find_map(|arg| {
-        let equals = arg.iter().position(|&b| b == b'=')?;
-        let (key, value) = arg.split_at_checked(equals)?;
-        if !key.trim_ascii().eq_ignore_ascii_case(name.as_bytes()) {
+        let (key, value) = key_and_value(arg)?;
+        let starts = |full: &&&str| full.as_bytes().get(..key.len()).is_some_and(|start| start.eq_ignore_ascii_case(key));
+        let means = if cut_short { FTS5_OPTIONS.iter().find(starts).is_some_and(|full| *full == name) } else { false };
+        if !means && !key.eq_ignore_ascii_case(name.as_bytes()) {
             return None;
         }
-        Some(super::ddl::token::unquote(value.get(1..).unwrap_or_default().trim_ascii()))
+        Some(super::ddl::token::unquote(value))
     })
+}
+
+/// An argument that is an option, at its `=`. What begins with a quote is a column.
+fn key_and_value(arg: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (key, value) = arg.split_at_checked(arg.iter().position(|&b| b == b'=')?)?;
+    let key = key.trim_ascii();
+    let is_word = !key.is_empty() && key.iter().all(|&b| b >= 0x80 || b == b'_' || b.is_ascii_alphanumeric());
+    is_word.then(|| (key, value.get(1..).unwrap_or_default().trim_ascii()))
+}
+
+/// Whether a column of an FTS5 table is UNINDEXED.
+fn has_unindexed(def: &VirtualDef) -> bool {
+    const WORD: &[u8] = b"unindexed";
+    def.args.iter().filter(|a| key_and_value(a).is_none()).any(|arg| {
+        let arg = arg.trim_ascii();
+        let (name, word) = arg.split_at_checked(arg.len().saturating_sub(WORD.len())).unwrap_or_default();
+        word.eq_ignore_ascii_case(WORD) && name.last().is_some_and(|b| b" \"'`]".contains(b))
+    })
+}
+
+/// Whether a full-text table keeps its text nowhere but in its index.
+#[must_use]
+pub fn is_contentless(def: &VirtualDef) -> bool {
+    matches!(module(&def.module), Module::Fts5 | Module::Fts4) && option(def, "content").is_some_and(|c| c.is_empty())
 }
 
 /// The CREATE text that FTS5 gives a shadow table of this name. `values` counts the columns of `%_content` behind the id;
@@ -257,7 +298,8 @@ fn fts5_needs(def: &VirtualDef, part: FtsPart) -> bool {
     match part {
         FtsPart::Content => match option(def, "content") {
             None => true,
-            Some(source) => source.is_empty() && option(def, "contentless_unindexed").is_some_and(|v| v != b"0"),
+            // Only values of UNINDEXED columns would be in it.
+            Some(source) => source.is_empty() && option(def, "contentless_unindexed").is_some_and(|v| v != b"0") && has_unindexed(def),
         },
         FtsPart::Docsize => option(def, "columnsize").is_none_or(|v| v != b"0"),
         _ => true,
@@ -299,6 +341,10 @@ fn orphans(objects: &mut [Object], names: &BTreeMap<Vec<u8>, ObjectId>, findings
     for (id, family) in found {
         let Some(object) = objects.get_mut(id.index()) else { continue };
         object.family = family;
+        // The text is data: it stays as the ordinary table that it is without its virtual table.
+        if matches!(family, Family::OrphanShadow { part: FtsPart::Content, .. }) {
+            continue;
+        }
         object.excluded.get_or_insert(Code::ShadowOrphan);
         findings.add_with(Defect::new(Code::ShadowOrphan, 0, 0, 0), site(object), object.name.text());
     }

@@ -2,7 +2,7 @@
 
 use crate::finding::{Code, Findings};
 use crate::ids::ObjectId;
-use crate::schema::{Catalog, Family, FtsModule, FtsPart, ObjectKind};
+use crate::schema::{Catalog, Family, FtsModule, FtsPart, ObjectKind, families};
 
 /// How bad it is. The order is the order of severity, worst last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -39,6 +39,8 @@ pub fn class_of(code: Code, object: Option<ObjectId>, catalog: &Catalog) -> Clas
         | Code::ModuleUnknown
         | Code::FtsTokenizerUnknown
         | Code::FtsOlderNulRule
+        | Code::FtsOlderRelease
+        | Code::FtsDataStray
         | Code::ForeignKeyBroken
         // A limit of the tool says nothing about the file.
         | Code::LimitReached
@@ -109,6 +111,8 @@ pub fn class_of(code: Code, object: Option<ObjectId>, catalog: &Catalog) -> Clas
         | Code::SecondDatabase
         | Code::NotSqliteContent
         | Code::PageOverruled => of_its_object(),
+        Code::OrphanContent | Code::OrphanPostings => Class::Structural,
+        Code::ShadowTableMissing => object.map_or(Class::Structural, |id| of_missing_shadow(id, catalog)),
         // Damage to an object is what the object is.
         Code::PageKindBad
         | Code::PageKindLies
@@ -154,7 +158,6 @@ pub fn class_of(code: Code, object: Option<ObjectId>, catalog: &Catalog) -> Clas
         | Code::TypeUnknown
         | Code::IndexWithoutTable
         | Code::ColumnsGuessed
-        | Code::ShadowTableMissing
         | Code::ShadowOrphan
         | Code::DependsOnMissing
         | Code::AutoindexMissing
@@ -184,9 +187,12 @@ pub fn class_of(code: Code, object: Option<ObjectId>, catalog: &Catalog) -> Clas
         | Code::DocsizeDiffers
         | Code::IndexDiffersFromContent
         | Code::AveragesDiffer
+        | Code::AveragesMissing
+        | Code::Fts3SegmentBad
+        | Code::DocsizeDiffersFromPostings
+        | Code::PostingsWithoutDocsize
         | Code::FtsVersionBad
         | Code::FtsDeclarationBad
-        | Code::FtsDataStray
         | Code::TombstonesBad
         | Code::PostingsWithoutRow
         | Code::HeaderSizeBad
@@ -220,6 +226,8 @@ pub fn of_object(id: ObjectId, catalog: &Catalog) -> Class {
         },
         // Of a full-text index whose text is elsewhere the declaration says all there is to it.
         Family::None if is_search_index_of_other(object) => Class::SearchIndexOnly,
+        Family::OrphanShadow { part: FtsPart::Content, .. } if object.kind == ObjectKind::Table => Class::Structural,
+        Family::OrphanShadow { part: FtsPart::Content, .. } => Class::IndexOnly,
         Family::OrphanShadow { .. } => Class::SearchIndexOnly,
         Family::Stat => Class::Housekeeping,
         _ if object.kind == ObjectKind::View || object.kind == ObjectKind::Trigger => Class::IndexOnly,
@@ -228,15 +236,20 @@ pub fn of_object(id: ObjectId, catalog: &Catalog) -> Class {
 }
 
 fn is_search_index_of_other(object: &crate::schema::Object) -> bool {
-    let content = object.virtual_def().filter(|d| d.module.same(b"fts5")).and_then(|d| crate::schema::families::option(d, "content"));
+    let content = object.virtual_def().filter(|d| d.module.same(b"fts5")).and_then(|d| families::option(d, "content"));
     content.is_some_and(|c| !c.is_empty())
 }
 
 fn is_contentless(of: ObjectId, catalog: &Catalog) -> bool {
-    catalog.get(of).and_then(|o| o.virtual_def()).is_some_and(|v| {
-        v.args.iter().any(|a| {
-            let text: Vec<u8> = a.iter().filter(|b| !b.is_ascii_whitespace()).map(u8::to_ascii_lowercase).collect();
-            text == b"content=''" || text == b"content=\"\""
-        })
-    })
+    catalog.get(of).and_then(|o| o.virtual_def()).is_some_and(families::is_contentless)
+}
+
+/// What it means that shadow tables of a virtual table are missing: only search suffers where the text is in another table.
+fn of_missing_shadow(id: ObjectId, catalog: &Catalog) -> Class {
+    let Some(def) = catalog.get(id).and_then(|o| o.virtual_def()) else { return Class::Structural };
+    let full_text = [b"fts5", b"fts4", b"fts3"].iter().any(|m| def.module.same(*m));
+    let has_text =
+        || catalog.objects().iter().any(|o| matches!(o.family, Family::FtsShadow { of, part: FtsPart::Content, .. } if of == id));
+    let elsewhere = families::option(def, "content").is_some_and(|c| !c.is_empty());
+    if full_text && (elsewhere || (!families::is_contentless(def) && has_text())) { Class::SearchIndexOnly } else { Class::Structural }
 }

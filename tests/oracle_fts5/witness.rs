@@ -149,8 +149,8 @@ fn an_index_is_written_anew_from_its_postings() {
         let shadow = shadow(&db, "ft", &config);
         let structure = Structure::read(&shadow.data[&10]).unwrap();
         let options = Options { page_size: 200, cookie: structure.cookie, ..Options::new(&Limits::default(), &folder) };
-        let docsize = || shadow.docsize.iter().map(|(id, sz)| (*id, sz.as_slice()));
-        let (built, defects) = repack(&config, &shadow.data, &structure, docsize(), |_| true, &options).unwrap();
+        let docsize = shadow.docsize.iter().cloned().collect();
+        let (built, defects) = repack(&config, &shadow.data, &structure, docsize, |_| true, &BTreeSet::new(), &options).unwrap();
         assert!(defects.is_empty());
         // The connection holds the old structure: a new one reads the new rows.
         let file = tempfile::NamedTempFile::new().unwrap();

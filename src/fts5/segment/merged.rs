@@ -48,6 +48,8 @@ pub struct Merged<'a> {
     started: bool,
     /// Term and row that the newest word was last given on; kept only when there are several sources.
     settled: Option<(Vec<u8>, i64)>,
+    /// Entries that were not given because a newer segment has the word.
+    overruled: u64,
     defects: Vec<Found>,
 }
 
@@ -78,7 +80,7 @@ impl<'a> Merged<'a> {
             defects.extend(bad.into_iter().map(|defect| Found { segment: segment.id, page: 0, defect }));
             sources.push(Source { cursor: Cursor::new(blocks, *segment, detail).watching(), deleted });
         }
-        Merged { sources, heap: Vec::new(), started: false, settled: None, defects }
+        Merged { sources, heap: Vec::new(), started: false, settled: None, overruled: 0, defects }
     }
 
     /// The next posting.
@@ -89,7 +91,10 @@ impl<'a> Merged<'a> {
             let posting = self.sources.get(top)?.cursor.posting();
             if self.sources.len() > 1 {
                 match &mut self.settled {
-                    Some((term, rowid)) if *rowid == posting.rowid && *term == posting.term => continue,
+                    Some((term, rowid)) if *rowid == posting.rowid && *term == posting.term => {
+                        self.overruled = self.overruled.saturating_add(1);
+                        continue;
+                    }
                     Some((term, rowid)) => {
                         *rowid = posting.rowid;
                         term.clone_from(&posting.term);
@@ -103,6 +108,12 @@ impl<'a> Merged<'a> {
         }
         let &top = self.heap.first()?;
         Some(self.sources.get(top)?.cursor.posting())
+    }
+
+    /// How many entries were not given so far because a newer segment has the word on their term and row.
+    #[must_use]
+    pub fn overruled(&self) -> u64 {
+        self.overruled
     }
 
     /// Moves the source at the top on.

@@ -4,9 +4,12 @@
 //! write counter; for each level: segments that a running merge reads, segments; for each segment, oldest first: id, first
 //! leaf, last leaf, and in the second version: lowest and highest origin, tombstone pages, deleted rows, rows.
 
+use std::collections::BTreeMap;
+
+use super::DataId;
 use crate::bytes::{put_varint, u32_at, varint};
 use crate::finding::{Code, Defect};
-use crate::ids::{small, wide};
+use crate::ids::{narrow, small, wide};
 
 /// FTS5 refuses more segments or levels.
 pub const MAX_SEGMENTS: u64 = 2000;
@@ -133,6 +136,40 @@ impl Structure {
     pub fn segments(&self) -> impl Iterator<Item = &Segment> {
         self.levels.iter().flat_map(|l| l.segments.iter().rev())
     }
+}
+
+/// The segments that the rows of `%_data` and `%_idx` show, for an index whose structure record is lost: each with its range of
+/// leaves, by id. Which of them is newer does not show. `idx` gives segment and leaf of the rows of `%_idx`.
+#[must_use]
+pub fn segments_of(ids: impl IntoIterator<Item = i64>, idx: impl IntoIterator<Item = (i64, i64)>) -> Vec<Segment> {
+    let mut found: BTreeMap<u16, Segment> = BTreeMap::new();
+    let mut tombstones: BTreeMap<u16, u32> = BTreeMap::new();
+    for id in ids {
+        match DataId::of(id) {
+            DataId::Leaf { segment, page } if (1..=MAX_PAGE).contains(&page.into()) => {
+                let s = found.entry(segment).or_insert(Segment { id: segment, first: page, last: page, deletes: Deletes::default() });
+                (s.first, s.last) = (s.first.min(page), s.last.max(page));
+            }
+            DataId::Tombstones { segment, page } if u64::from(page) < MAX_PAGE => {
+                let pages = tombstones.entry(segment).or_insert(0);
+                *pages = page.saturating_add(1).max(*pages);
+            }
+            _ => {}
+        }
+    }
+    // A last leaf that is gone still has its row in `%_idx`.
+    for (segment, leaf) in idx {
+        if let (Ok(segment), Ok(leaf)) = (u16::try_from(segment), u32::try_from(leaf))
+            && u64::from(leaf) <= MAX_PAGE
+            && let Some(s) = found.get_mut(&segment)
+        {
+            s.last = s.last.max(leaf);
+        }
+    }
+    let segments = found.into_values().take(narrow(MAX_SEGMENTS));
+    segments
+        .map(|s| Segment { deletes: Deletes { tombstone_pages: tombstones.get(&s.id).copied().unwrap_or(0), ..s.deletes }, ..s })
+        .collect()
 }
 
 fn segment(r: &mut Varints<'_>, with_deletes: bool) -> Result<Segment, Defect> {

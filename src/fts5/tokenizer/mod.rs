@@ -17,6 +17,9 @@ use super::config::ConfigError;
 /// The longest token that is indexed, in bytes; longer ones are cut.
 pub const MAX_TOKEN: usize = 32_768;
 
+/// No word changes any more that was stemmed so often.
+const MAX_STEMS: usize = 32;
+
 /// A token and where it stands in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token<'a> {
@@ -46,7 +49,10 @@ pub struct Scratch {
 #[derive(Debug, Clone)]
 pub struct Tokenizer {
     base: Base,
-    porter: bool,
+    /// How often a word is stemmed.
+    porter: usize,
+    /// How often `porter` is named: older releases stem as often, newer ones once.
+    porter_named: usize,
 }
 
 /// What a tokenizer specification names.
@@ -80,22 +86,33 @@ impl Tokenizer {
         } else {
             return Ok(Found::Custom(name.to_owned()));
         };
-        Ok(Found::BuiltIn(Tokenizer { base: base.ok_or_else(refused)?, porter }))
+        Ok(Found::BuiltIn(Tokenizer { base: base.ok_or_else(refused)?, porter: first_base.min(1), porter_named: first_base }))
     }
 
-    /// The same tokenizer with the NUL rule of another release; only trigram knows one.
+    /// The same tokenizer by the rules of older releases (3.40 is one), where those can make a difference: trigrams of a text
+    /// end at its first NUL, and words are stemmed as often as porter is named.
     #[must_use]
-    pub fn with_nul_rule(mut self, rule: NulRule) -> Tokenizer {
-        if let Base::Trigram(t) = &mut self.base {
-            t.nul = rule;
+    pub fn older(&self) -> Option<Tokenizer> {
+        let mut older = self.clone();
+        match &mut older.base {
+            Base::Trigram(t) => t.nul = NulRule::EndsText,
+            _ if self.porter == self.porter_named => return None,
+            _ => {}
         }
-        self
+        older.porter = self.porter_named;
+        Some(older)
+    }
+
+    /// Whether the older rule ends a text at its first NUL.
+    #[must_use]
+    pub fn ends_at_nul(&self) -> bool {
+        matches!(self.base, Base::Trigram(_))
     }
 
     /// Whether tokens are runs of three characters, so that text can be chained back from them.
     #[must_use]
     pub fn is_trigram(&self) -> bool {
-        matches!(self.base, Base::Trigram(_)) && !self.porter
+        matches!(self.base, Base::Trigram(_)) && self.porter == 0
     }
 
     /// Whether a character of a token was the same character in the text, and not one that folds to it. U+FFFD may have been
@@ -104,7 +121,7 @@ impl Tokenizer {
     pub fn is_exact(&self, c: u32) -> bool {
         let alike = |mode| !unicode61::is_folded_to(c, mode);
         c != 0xfffd
-            && !self.porter
+            && self.porter == 0
             && match &self.base {
                 Base::Ascii(_) => !(0x61..=0x7a).contains(&c),
                 Base::Unicode61(t) => alike(t.mode()),
@@ -115,18 +132,23 @@ impl Tokenizer {
     /// Whether tokens are stems rather than words.
     #[must_use]
     pub fn stems(&self) -> bool {
-        self.porter
+        self.porter > 0
     }
 
     /// Gives every token of the text to `each`, in order.
     #[inline]
     pub fn tokenize(&self, text: &[u8], scratch: &mut Scratch, mut each: impl FnMut(Token<'_>)) {
         let Scratch { token, stem } = scratch;
-        if self.porter {
-            let mut each = |t: Token<'_>| each(Token { text: porter::stem(t.text, stem), ..t });
-            self.base(text, token, &mut each);
-        } else {
-            self.base(text, token, &mut each);
+        match self.porter {
+            0 => self.base(text, token, &mut each),
+            1 => self.base(text, token, &mut |t: Token<'_>| each(Token { text: porter::stem(t.text, stem), ..t })),
+            times => self.base(text, token, &mut |t: Token<'_>| {
+                let mut word = t.text.to_vec();
+                for _ in 0..times.min(MAX_STEMS) {
+                    word = porter::stem(&word, stem).to_vec();
+                }
+                each(Token { text: &word, ..t });
+            }),
         }
     }
 

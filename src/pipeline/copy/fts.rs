@@ -1,6 +1,7 @@
 //! A full-text index into the copy, written anew: from the rows that stand in the copy, or, where the text is nowhere else,
 //! from the postings that can be read.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Seek, Write};
 
 use crate::build::key::KeyOrder;
@@ -12,7 +13,9 @@ use crate::format::record::encode_record;
 use crate::fts5::config::VERSION;
 use crate::fts5::rebuild::{Built, Options, Rebuilder, repack};
 use crate::ids::{ObjectId, RootPage};
-use crate::pipeline::search_index::{DataBlocks, SearchIndex, each, has_shape, suffix, table_of};
+use crate::pipeline::search_index::{DataBlocks, Reals, SearchIndex, each, has_shape, suffix, table_of};
+use crate::pipeline::witnesses::ranges;
+use crate::report::model::Gone;
 use crate::schema::families::fts5_sql;
 use crate::schema::{Collation, FtsPart};
 use crate::survey::Survey;
@@ -39,6 +42,10 @@ pub(crate) struct Shadow {
     pub(crate) root: RootPage,
     /// What was written.
     pub(crate) written: Written,
+    /// What the report says of it.
+    pub(crate) note: &'static str,
+    /// Rows of which something is lost, and rows that may have been deleted.
+    pub(crate) gone: (Vec<Gone>, Vec<Gone>),
 }
 
 /// The shadow tables of an index that are written anew, their roots still to be given.
@@ -52,9 +59,33 @@ pub(crate) fn shadows(survey: &Survey<'_>, index: &SearchIndex) -> Vec<Shadow> {
             let sql = fts5_sql(&name, part, 0, contentless_delete);
             let object = index.parts.get(&part).copied();
             let keeps_text = object.is_some_and(|id| has_shape(survey, id, part) && !survey.catalog.get(id).is_some_and(refused));
-            Shadow { part, object, name, sql, keeps_text, root: RootPage(crate::ids::PageNo::ONE), written: Written::default() }
+            let note = if index.source.is_readable() {
+                "written anew: the search index did not hold what its content says"
+            } else {
+                "written anew from what of the search index can be read: its text is nowhere else"
+            };
+            let gone = if part == FtsPart::Data { gone(index) } else { (Vec::new(), Vec::new()) };
+            let root = RootPage(crate::ids::PageNo::ONE);
+            Shadow { part, object, name, sql, keeps_text, root, written: Written::default(), note, gone }
         })
         .collect()
+}
+
+/// What is lost of an index without content: rows that lack entries, and rows that only its damaged parts name.
+fn gone(index: &SearchIndex) -> (Vec<Gone>, Vec<Gone>) {
+    let alone = &index.alone;
+    let entry = |rows: &[i64], witness: &str| {
+        let count = Some(crate::ids::wide(rows.len()));
+        let some = Gone { rowids: ranges(rows), count, witness: witness.to_owned(), page: None };
+        if rows.is_empty() { Vec::new() } else { vec![some] }
+    };
+    let mut lost = entry(&alone.incomplete, "its token counts: entries of these rows stood on segment leaves that are lost");
+    if alone.leaves > 0 {
+        let witness = format!("{} segment leaves that are lost; which rows had entries on them, nothing says", alone.leaves);
+        lost.push(Gone { rowids: Vec::new(), count: None, witness, page: None });
+    }
+    let unlisted = "damaged parts of the search index, which its list of rows does not confirm";
+    (lost, entry(&alone.unlisted, unlisted))
 }
 
 /// Writes the shadow tables of an index, and notes in each what was written.
@@ -112,24 +143,29 @@ fn build(survey: &Survey<'_>, index: &SearchIndex, copied: &Copied, target: &Tar
     options.page_size = index.settings.pgsz;
     if index.source.is_readable() {
         let tokenizer = index.tokenizer.clone().ok_or_else(|| inconsistent("an unknown tokenizer is to be run"))?;
-        let mut rebuilder = Rebuilder::new(config, tokenizer, options);
-        index.source.each(survey, &copied.selections, Some(target), ctx, &mut |rowid, columns| rebuilder.push(rowid, columns))?;
+        // The rules that the index had stay: the application's own SQLite is the one to compare it with.
+        let older = if index.rules.older_tokenizer { tokenizer.older() } else { None };
+        let mut rebuilder = Rebuilder::new(config, older.unwrap_or(tokenizer), options);
+        let reals = if index.rules.older_reals { Reals::Older } else { Reals::Newer };
+        index.source.each(survey, &copied.selections, Some(target), reals, ctx, &mut |rowid, columns| rebuilder.push(rowid, columns))?;
         return rebuilder.finish();
     }
     let blocks = index.parts.get(&FtsPart::Data).and_then(|id| table_of(survey, *id));
     let blocks = DataBlocks::read(survey, blocks.ok_or_else(|| inconsistent("postings that cannot be read are written anew"))?, ctx)?;
-    let structure = blocks.structure().ok_or_else(|| inconsistent("segments that nothing lists are written anew"))?;
-    let mut sizes: std::collections::BTreeMap<i64, Vec<u8>> = std::collections::BTreeMap::new();
-    if let Some(docsize) = index.parts.get(&FtsPart::Docsize).and_then(|id| table_of(survey, *id)) {
+    let alone = &index.alone;
+    let structure = alone.structure.clone().or_else(|| blocks.structure());
+    let structure = structure.ok_or_else(|| inconsistent("segments that nothing lists are written anew"))?;
+    let mut sizes: BTreeMap<i64, Vec<u8>> = BTreeMap::new();
+    if let Some(docsize) = index.parts.get(&FtsPart::Docsize).filter(|_| config.columnsize).and_then(|id| table_of(survey, *id)) {
         each(survey, docsize, ctx, |row, values| {
             if let (Some(id), Some(Value::Blob(size))) = (row.rowid, values.get(1)) {
                 sizes.entry(id).or_insert_with(|| size.to_vec());
             }
         })?;
     }
-    let rows = sizes.iter().map(|(id, size)| (*id, size.as_slice()));
-    let keep = |rowid: i64| !config.columnsize || sizes.contains_key(&rowid);
-    let (built, _) = repack(config, &blocks, &structure, rows, keep, &options)?;
+    let listed: BTreeSet<i64> = sizes.keys().copied().collect();
+    let keep = |rowid: i64| !config.columnsize || listed.contains(&rowid) || alone.recount.contains(&rowid);
+    let (built, _) = repack(config, &blocks, &structure, sizes, keep, &alone.recount, &options)?;
     Ok(built)
 }
 
@@ -142,7 +178,7 @@ fn config<W: Write + Seek>(
     ctx: &Ctx,
 ) -> Result<Written> {
     let order = KeyOrder::new([(&Collation::Binary, false)], survey.encoding).ok_or_else(|| inconsistent("no binary order"))?;
-    let mut list: std::collections::BTreeMap<Vec<u8>, Vec<u8>> = std::collections::BTreeMap::new();
+    let mut list: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
     let mut add = |key: &[u8], value: Value<'_>| {
         let key = Value::Text(key);
         let (mut at, mut record) = (Vec::new(), Vec::new());

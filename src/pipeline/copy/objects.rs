@@ -153,7 +153,10 @@ fn of_search_index(survey: &Survey<'_>, index: &SearchIndex, all: &mut BTreeMap<
         }
         Fate::LeftOut(reason) => {
             let reason = format!("{}: {reason}", index.name);
-            for (_, id) in index.parts.iter().filter(|(part, _)| index.declares(**part)) {
+            // The text of a table that keeps it itself is data: it stands as an ordinary table, from which `finish.sql` fills
+            // the index anew.
+            let is_text = |part: FtsPart| part == FtsPart::Content && index.keeps_text();
+            for (_, id) in index.parts.iter().filter(|(part, _)| index.declares(**part) && !is_text(**part)) {
                 all.insert(*id, Disposition::out(reason.clone(), false));
             }
             all.insert(index.of, Disposition::out(reason, true));
@@ -174,7 +177,7 @@ fn of_table(survey: &Survey<'_>, object: &Object) -> Disposition {
     if let Some(out) = excluded(object) {
         return out;
     }
-    if matches!(object.family, Family::OrphanShadow { .. }) {
+    if matches!(object.family, Family::OrphanShadow { part, .. } if part != FtsPart::Content) {
         return Disposition::out("a shadow table without its virtual table; its rows are in the salvage database", false);
     }
     if let Some(out) = without_tree(survey, object) {
@@ -339,13 +342,17 @@ pub(in crate::pipeline) fn is_fts3_content(object: &Object) -> bool {
     matches!(object.family, Family::FtsShadow { module: FtsModule::Fts3, part: FtsPart::Content, .. }) && object.kind == ObjectKind::Table
 }
 
-/// Whether every shadow table of a virtual table was read without a finding that may have cost a row.
+/// Whether every shadow table of a virtual table was read without a finding that may have cost a row, and nothing is wrong
+/// with the segments of an FTS3 or FTS4 table.
 fn family_is_whole(survey: &Survey<'_>, of: ObjectId) -> bool {
     if survey.catalog.get(of).is_some_and(|o| lacks_shadow(survey, o)) {
         return false;
     }
     let parts = survey.catalog.objects().iter().filter(|o| o.kind == ObjectKind::Table && o.family.virtual_table() == Some(of));
     parts.into_iter().all(|o| {
+        if survey.findings.counts().contains_key(&(Code::Fts3SegmentBad, Some(o.id))) {
+            return false;
+        }
         survey.tree_of(o.id).is_some_and(|t| match &t.content {
             Some(Content::Table { scan, .. }) => scan.excluded.is_empty() && scan.damaged.is_empty() && scan.ordered && t.tree.holes() == 0,
             _ => false,

@@ -14,7 +14,7 @@ use crate::pipeline::copy::Target;
 use crate::pipeline::copy::table::each_in_order;
 use crate::recover::Selection;
 use crate::recover::live::{LiveRow, rows};
-use crate::schema::expr::{Datum, real_text};
+use crate::schema::expr::{Datum, older_real_text, real_text};
 use crate::schema::view::{Inner, ViewPlan};
 use crate::schema::{Catalog, Object, ObjectKind};
 use crate::survey::Survey;
@@ -25,6 +25,26 @@ use super::{each, is_whole, table_of};
 
 /// How deep views may lie over views.
 const VIEWS: usize = 100;
+
+/// How real numbers become text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::pipeline) enum Reals {
+    /// As SQLite prints them today.
+    Newer,
+    /// As older releases did.
+    Older,
+    /// As older releases did, and only rows for which that makes a difference.
+    OnlyOlder,
+}
+
+impl Reals {
+    /// The text of a number, and whether the other rule gives another.
+    fn text(self, x: f64) -> (String, bool) {
+        let (newer, older) = (real_text(x), older_real_text(x));
+        let differs = newer != older;
+        (if self == Reals::Newer { newer } else { older }, differs)
+    }
+}
 
 /// Where the text of the rows is.
 #[derive(Debug, Clone)]
@@ -102,6 +122,11 @@ impl Source {
         all
     }
 
+    /// Whether the index is all there is of the text.
+    pub(super) fn is_nowhere(&self) -> bool {
+        matches!(self, Source::None)
+    }
+
     /// Whether the text can be read here.
     pub(in crate::pipeline) fn is_readable(&self) -> bool {
         matches!(self, Source::Rows { .. } | Source::View { .. })
@@ -116,13 +141,18 @@ impl Source {
         survey: &Survey<'_>,
         selections: &BTreeMap<ObjectId, Selection>,
         target: Option<&Target<'_>>,
+        reals: Reals,
         ctx: &Ctx,
         f: &mut dyn FnMut(i64, &[Option<&[u8]>]) -> Result<()>,
     ) -> Result<Read> {
         let from = From { survey, selections, target, ctx };
-        let mut read = Read { unread: 0, first_unread: None, ordered: true };
+        let mut read = Read { unread: 0, first_unread: None, ordered: true, reals_differ: false };
         let mut last: Option<i64> = None;
-        let mut give = |rowid: i64, columns: &[Option<&[u8]>], read: &mut Read| {
+        let mut give = |rowid: i64, columns: &[Option<&[u8]>], differs: bool, read: &mut Read| {
+            read.reals_differ |= differs;
+            if reals == Reals::OnlyOlder && !differs {
+                return Ok(());
+            }
             if last.is_some_and(|last| rowid <= last) {
                 read.ordered = false;
             }
@@ -132,9 +162,9 @@ impl Source {
         match self {
             Source::Rows { table, .. } => {
                 let Some((plan, ..)) = table_of(survey, *table) else { return Ok(read) };
-                let mut text = RowText::new(plan, self);
+                let mut text = RowText::new(plan, self, reals);
                 from.stream(*table, |row| match text.read(&row) {
-                    Some(rowid) => give(rowid, &text.columns(), &mut read),
+                    Some(rowid) => give(rowid, &text.columns(), text.differs, &mut read),
                     None => Ok(()),
                 })?;
                 (read.unread, read.first_unread) = (text.unread, text.first_unread);
@@ -164,10 +194,11 @@ impl Source {
                         if is_waiting(*not_yet, *id) {
                             continue;
                         }
-                        let texts: Vec<Option<Cow<'_, [u8]>>> =
-                            columns.iter().map(|c| values.get((*c)?).and_then(|d| datum_text(d, table))).collect();
+                        let mut differs = false;
+                        let mut text = |c: &Option<usize>| datum_text(values.get((*c)?)?, table, reals, &mut differs);
+                        let texts: Vec<Option<Cow<'_, [u8]>>> = columns.iter().map(&mut text).collect();
                         let texts: Vec<Option<&[u8]>> = texts.iter().map(Option::as_deref).collect();
-                        give(*id, &texts, &mut read)?;
+                        give(*id, &texts, differs, &mut read)?;
                     }
                     Ok(())
                 })?;
@@ -192,6 +223,8 @@ pub(in crate::pipeline) struct Read {
     pub(in crate::pipeline) first_unread: Option<i64>,
     /// Whether rowids ascended, each once.
     pub(in crate::pipeline) ordered: bool,
+    /// Whether rows have real numbers that older releases print otherwise.
+    pub(in crate::pipeline) reals_differ: bool,
 }
 
 impl Read {
@@ -248,11 +281,15 @@ fn is_waiting(not_yet: Option<(i64, i64)>, rowid: i64) -> bool {
     not_yet.is_some_and(|(progress, high)| rowid > progress && rowid <= high)
 }
 
-fn datum_text<'d>(d: &'d Datum<'_>, plan: &TablePlan) -> Option<Cow<'d, [u8]>> {
+fn datum_text<'d>(d: &'d Datum<'_>, plan: &TablePlan, reals: Reals, differs: &mut bool) -> Option<Cow<'d, [u8]>> {
     match d {
         Datum::Null => None,
         Datum::Int(n) => Some(Cow::Owned(n.to_string().into_bytes())),
-        Datum::Real(r) => Some(Cow::Owned(real_text(*r).into_bytes())),
+        Datum::Real(r) => {
+            let (text, other) = reals.text(*r);
+            *differs |= other;
+            Some(Cow::Owned(text.into_bytes()))
+        }
         Datum::Text(t) => Some(Cow::Borrowed(t)),
         Datum::Blob(b) => Some(plan.encoding.to_utf8(b)),
     }
@@ -295,9 +332,6 @@ fn external(survey: &Survey<'_>, config: &Config, name: &str) -> Source {
     let Some(def) = object.table_def().filter(|_| object.kind == ObjectKind::Table && object.problem.is_none()) else {
         return unknown(format!("its content {name} is no table that can be read here"), true);
     };
-    if config.locale {
-        return unknown("its locales are part of the values of another table", !is_whole(survey, object.id));
-    }
     let position = |wanted: &str| def.columns.iter().position(|c| c.name.same(wanted.as_bytes()));
     let rowid = match position(&config.content_rowid) {
         Some(at) => def.rowid_alias == Some(at),
@@ -391,11 +425,14 @@ struct RowText<'p> {
     values: Vec<Option<Range<usize>>>,
     unread: u64,
     first_unread: Option<i64>,
+    reals: Reals,
+    /// Whether the row read last has a real number that the other rule prints otherwise.
+    differs: bool,
 }
 
 impl<'p> RowText<'p> {
     /// For the rows of the content table of a source.
-    fn new(plan: &'p TablePlan, source: &'p Source) -> RowText<'p> {
+    fn new(plan: &'p TablePlan, source: &'p Source, reals: Reals) -> RowText<'p> {
         RowText {
             plan,
             source,
@@ -405,6 +442,8 @@ impl<'p> RowText<'p> {
             values: Vec::new(),
             unread: 0,
             first_unread: None,
+            reals,
+            differs: false,
         }
     }
 
@@ -419,21 +458,26 @@ impl<'p> RowText<'p> {
         let r = Row { rowid: Some(rowid), payload: row.record, fields: &self.fields };
         self.text.clear();
         self.values.clear();
+        self.differs = false;
         for column in columns {
             let Some(column) = *column else {
                 self.values.push(None);
                 continue;
             };
             let start = self.text.len();
-            let there = if let Some(value) = self.plan.stored_value(&r, column) {
-                put_text(&mut self.text, value, self.plan)
-            } else if let Some(computed) = self.computer.read(&r, column) {
-                put_text(&mut self.text, Constant::value(&computed), self.plan)
+            let computed;
+            let value = if let Some(value) = self.plan.stored_value(&r, column) {
+                value
+            } else if let Some(found) = self.computer.read(&r, column) {
+                computed = found;
+                Constant::value(&computed)
             } else {
                 self.unread = self.unread.saturating_add(1);
                 self.first_unread = self.first_unread.or(Some(rowid));
                 return None;
             };
+            let (there, differs) = put_text(&mut self.text, value, self.plan, self.reals);
+            self.differs |= differs;
             self.values.push(there.then_some(start..self.text.len()));
         }
         Some(rowid)
@@ -445,13 +489,18 @@ impl<'p> RowText<'p> {
     }
 }
 
-/// Appends what `CAST(value AS TEXT)` gives, as UTF-8; `false` for NULL.
-fn put_text(out: &mut Vec<u8>, value: Value<'_>, plan: &TablePlan) -> bool {
+/// Appends what `CAST(value AS TEXT)` gives, as UTF-8: whether it is not NULL, and whether the other rule for real numbers gives
+/// another text.
+fn put_text(out: &mut Vec<u8>, value: Value<'_>, plan: &TablePlan, reals: Reals) -> (bool, bool) {
     match value {
-        Value::Null => return false,
+        Value::Null => return (false, false),
         Value::Int(n) => out.extend_from_slice(n.to_string().as_bytes()),
-        Value::Real(r) => out.extend_from_slice(real_text(r).as_bytes()),
+        Value::Real(r) => {
+            let (text, differs) = reals.text(r);
+            out.extend_from_slice(text.as_bytes());
+            return (true, differs);
+        }
         Value::Text(t) | Value::Blob(t) => out.extend_from_slice(&plan.encoding.to_utf8(t)),
     }
-    true
+    (true, false)
 }

@@ -155,7 +155,8 @@ fn shorter(x: f64, digits: &[u8], point: i32) -> Option<i32> {
     (back == x).then_some(len.saturating_add(1))
 }
 
-fn round(digits: &mut Vec<u8>, point: &mut i32, keep: usize) {
+/// Cuts to `keep` digits; a half goes up.
+pub fn round(digits: &mut Vec<u8>, point: &mut i32, keep: usize) {
     let up = digits.get(keep).is_some_and(|&d| d >= b'5');
     digits.truncate(keep);
     if !up {

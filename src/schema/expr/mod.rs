@@ -13,7 +13,7 @@ pub use compare::trim_spaces;
 pub use datum::{Datum, Fault, NoRow, Row};
 pub use eval::{constant, eval};
 pub use functions::Function;
-pub use number::{apply as apply_affinity, cast, numeric, real_text, truth};
+pub use number::{apply as apply_affinity, cast, numeric, older_real_text, real_text, truth};
 
 /// Whether a column of NUMERIC, INTEGER or REAL affinity would turn this UTF-8 text into a number, so that it never holds it.
 #[must_use]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::datum::Datum;
-use super::decimal::Decimal;
+use super::decimal::{self, Decimal};
 use crate::schema::name::Affinity;
 
 /// What a text gives as a number.
@@ -235,17 +235,38 @@ fn stringify_keep_blob(d: Datum<'_>) -> Datum<'_> {
 /// A real as text, as today's SQLite prints it (`%!.17g`, fewer digits where they read back the same).
 #[must_use]
 pub fn real_text(x: f64) -> String {
+    print(x, 17, |x| Decimal::new(x, 17, 20))
+}
+
+/// A real as text, as releases of SQLite before today's print it (`%!.15g`).
+#[must_use]
+pub fn older_real_text(x: f64) -> String {
+    print(x, 15, |x| {
+        // Twenty exact digits, of which halves go up.
+        let exact = format!("{x:.19e}");
+        let (digits, exponent) = exact.split_once('e').unwrap_or((&exact, "0"));
+        let mut digits: Vec<u8> = digits.bytes().filter(u8::is_ascii_digit).collect();
+        let mut point = exponent.parse::<i32>().unwrap_or(0).saturating_add(1);
+        decimal::round(&mut digits, &mut point, 15);
+        while digits.len() > 1 && digits.last() == Some(&b'0') {
+            digits.pop();
+        }
+        Decimal { digits, point }
+    })
+}
+
+fn print(x: f64, significant: i32, decimal: impl Fn(f64) -> Decimal) -> String {
     if x.is_infinite() {
         return if x > 0.0 { "Inf" } else { "-Inf" }.to_owned();
     }
-    let d = Decimal::new(x.abs(), 17, 20);
+    let d = decimal(x.abs());
     let mut out = String::with_capacity(24);
     if x < 0.0 {
         out.push('-');
     }
     let exponent = d.point.saturating_sub(1);
     let digits = std::str::from_utf8(&d.digits).unwrap_or("0");
-    if !(-4..=16).contains(&exponent) {
+    if !(-4..significant).contains(&exponent) {
         let (first, rest) = digits.split_at_checked(1).unwrap_or(("0", ""));
         out.push_str(first);
         out.push('.');
