@@ -401,7 +401,7 @@ impl Mender<'_> {
         if self.left == 0 {
             return None;
         }
-        self.left = self.left.checked_sub(sql.len().saturating_add(20)).unwrap_or_default();
+        self.left = self.left.saturating_sub(sql.len().saturating_add(20));
         let parsed = parse_as(sql, self.known.hint);
         if parsed.problem.is_none() && !sql.contains(&0) { Some(parsed.definition) } else { None }
     }
