@@ -245,7 +245,8 @@ fn no_value_gets_the_name_of_a_column_of_another_class() {
             columns.insert(rng.below(columns.len()), last);
         }
         let (db, _) = case.recover(&declare(&columns));
-        for (name, kind) in &columns {
+        // A column of type BLOB may hold any class: nothing tells it from one that was moved.
+        for (name, kind) in columns.iter().filter(|(_, kind)| *kind != "BLOB") {
             let sql = format!("SELECT count(*) FROM t WHERE {name} IS NOT NULL AND typeof({name}) <> lower('{kind}')");
             assert_eq!(query(&db, &sql), [[Value::Integer(0)]], "seed {seed}: column {name} {kind}");
         }

@@ -218,7 +218,10 @@ fn one(survey: &Survey<'_>, object: &Object, keep: bool, log: &mut Findings, ctx
         }
     }
     index.wrong = parts_wrong(survey, &index);
-    let Some(config) = index.config.clone() else { return Ok(index) };
+    let Some(config) = index.config.clone() else {
+        index.wrong.get_or_insert_with(|| "it cannot be checked".to_owned());
+        return Ok(index);
+    };
     index.source = Source::of(survey, object, &config, index.parts.get(&FtsPart::Content).copied(), ctx)?;
     let judged = compare(survey, &config, &mut index, keep, log, site, ctx)?;
     if index.obstacle.is_none() {

@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn bounds_that_are_out_of_order_do_not_hide_a_hole() {
-        let all = holes(&[(Some(100), Some(200)), (Some(20), Some(30)), (None, None)]);
+        let all = holes(&[(Some(100), Some(200)), (Some(20), Some(30)), (Some(500), None)]);
         assert_eq!(all.find(&Extent::Rowids(25, 26), &mut None), Some(1));
         assert_eq!(all.find(&Extent::Rowids(150, 160), &mut None), Some(0));
     }

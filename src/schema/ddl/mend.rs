@@ -5,11 +5,22 @@
 //! Collects: every such text that SQLite accepts, with words for what was assumed.
 //! Leaves:   the choice between them to who knows the records.
 
+mod change;
+mod likely;
+mod pieces;
+mod words;
+
 use std::collections::BTreeSet;
+
+pub use likely::{is_odd, stands, style};
+
+use change::{changes, shown};
+use pieces::{body, has, is_constraint, parts, sturdy};
+use words::is_type_word;
 
 use super::damaged::{self, Verb};
 use super::token::{Kind, Token, tokens};
-use super::{Definition, Hint, TableDef, parse_as};
+use super::{Definition, Hint, parse_as};
 use crate::schema::expr::{Expr, Unknown};
 use crate::schema::layout::TableLayout;
 use crate::schema::name::Name;
@@ -31,12 +42,6 @@ pub const PIECES: u32 = 7;
 
 /// Columns that are tried for one that a key names and that is not there.
 const KEYS: usize = 40;
-
-/// Longest text whose own words are looked for in it.
-const VOCABULARY: usize = 8 << 10;
-
-/// Quotes without an end that are set aside in one text.
-const STRAY_QUOTES: usize = 64;
 
 /// What is known of an object beside its text.
 #[derive(Debug, Clone, Copy)]
@@ -68,209 +73,6 @@ pub struct Reading {
     pub style: u32,
     /// How much was assumed.
     pub cost: u32,
-}
-
-/// Words of SQL, and the names of types that most schemas use.
-const WORDS: [&str; 70] = [
-    "CREATE",
-    "TABLE",
-    "INDEX",
-    "UNIQUE",
-    "VIEW",
-    "TRIGGER",
-    "VIRTUAL",
-    "USING",
-    "PRIMARY",
-    "KEY",
-    "NOT",
-    "NULL",
-    "DEFAULT",
-    "CHECK",
-    "COLLATE",
-    "NOCASE",
-    "REFERENCES",
-    "FOREIGN",
-    "CONSTRAINT",
-    "GENERATED",
-    "ALWAYS",
-    "AS",
-    "STORED",
-    "WITHOUT",
-    "ROWID",
-    "STRICT",
-    "AUTOINCREMENT",
-    "ON",
-    "DELETE",
-    "UPDATE",
-    "INSERT",
-    "CASCADE",
-    "SELECT",
-    "FROM",
-    "WHERE",
-    "BEGIN",
-    "END",
-    "AFTER",
-    "BEFORE",
-    "EXISTS",
-    "SET",
-    "INTO",
-    "VALUES",
-    "AND",
-    "CURRENT_TIMESTAMP",
-    "INTEGER",
-    "INT",
-    "TEXT",
-    "REAL",
-    "BLOB",
-    "NUMERIC",
-    "VARCHAR",
-    "BOOLEAN",
-    "DATETIME",
-    "DATE",
-    "FLOAT",
-    "ANY",
-    "FTS5",
-    "LENGTH",
-    "UPPER",
-    "LOWER",
-    "COALESCE",
-    "IFNULL",
-    "ROUND",
-    "TYPEOF",
-    "JSON_VALID",
-    "JSON_EXTRACT",
-    "SUBSTR",
-    "STRFTIME",
-    "BETWEEN",
-];
-
-/// Words of type names.
-const TYPES: [&str; 36] = [
-    "INT",
-    "INTEGER",
-    "TINYINT",
-    "SMALLINT",
-    "MEDIUMINT",
-    "BIGINT",
-    "INT2",
-    "INT8",
-    "UNSIGNED",
-    "BIG",
-    "TEXT",
-    "CHAR",
-    "CHARACTER",
-    "VARCHAR",
-    "VARYING",
-    "NCHAR",
-    "NATIVE",
-    "NVARCHAR",
-    "CLOB",
-    "BLOB",
-    "REAL",
-    "DOUBLE",
-    "PRECISION",
-    "FLOAT",
-    "NUMERIC",
-    "DECIMAL",
-    "BOOLEAN",
-    "BOOL",
-    "DATE",
-    "DATETIME",
-    "TIMESTAMP",
-    "TIME",
-    "ANY",
-    "JSON",
-    "UUID",
-    "STRING",
-];
-
-fn is_type_word(word: &[u8]) -> bool {
-    TYPES.iter().any(|t| word.eq_ignore_ascii_case(t.as_bytes()))
-}
-
-/// Whether the text is one that SQLite accepts and that says what the row does. SQLite's own look-up of names in CHECK and in
-/// generated columns is part of it.
-#[must_use]
-pub fn stands(sql: &[u8], definition: &Definition, known: &Known<'_>) -> bool {
-    let (name, table) = match definition {
-        Definition::Table(t) => (&t.name, &t.name),
-        Definition::Index(i) => (&i.name, &i.table),
-        Definition::View(v) => (&v.name, &v.name),
-        Definition::Trigger(t) => (&t.name, &t.table),
-        Definition::Virtual(v) => (&v.name, &v.name),
-        Definition::Unknown => return false,
-    };
-    let kind = matches!(
-        (definition, known.hint),
-        (_, Hint::None)
-            | (Definition::Table(_), Hint::Table)
-            | (Definition::Index(_), Hint::Index)
-            | (Definition::View(_), Hint::View)
-            | (Definition::Trigger(_), Hint::Trigger)
-            | (Definition::Virtual(_), Hint::Virtual)
-    );
-    let unresolved = definition.as_table().is_some_and(|t| {
-        let checks = t.checks.iter().map(|c| &c.expr);
-        let generated = t.columns.iter().filter_map(|c| c.generated.as_ref()).map(|g| &g.expr);
-        checks
-            .chain(generated)
-            .flat_map(Expr::unknowns)
-            .any(|u| matches!(u, Unknown::Column(_) | Unknown::Subquery | Unknown::Arguments(_)))
-    });
-    let tree = definition.as_table().is_none_or(|t| known.without_rowid.is_none_or(|w| w == t.without_rowid));
-    let owner = !matches!(definition, Definition::Index(_) | Definition::Trigger(_)) || table.same(known.table);
-    kind && tree && owner && !unresolved && name.same(known.name) && !tokens(sql).any(|t| t.odd)
-}
-
-/// How far the types of a table are from those that people write: a type of words that are none, a column that is called as
-/// a type and has none, a comma without the space that others have. A table without any types has none.
-#[must_use]
-pub fn style(sql: &[u8], table: &TableDef) -> u32 {
-    let typed = table.columns.iter().any(|c| c.decl_type.is_some());
-    let mut style = 0_u32;
-    for column in &table.columns {
-        style = style.saturating_add(match &column.decl_type {
-            None if is_type_word(column.name.as_bytes()) => 4,
-            None => u32::from(typed),
-            Some(t) => {
-                let words = t.split(|b| !(b.is_ascii_alphanumeric() || *b == b'_' || *b >= 0x80)).filter(|w| !w.is_empty());
-                let odd = words.filter(|w| !is_type_word(w) && !w.iter().all(u8::is_ascii_digit)).count();
-                u32::try_from(odd).unwrap_or(u32::MAX).saturating_mul(2)
-            }
-        });
-        let name = column.name.as_bytes();
-        if name.is_empty() || name.iter().any(|b| b.is_ascii_whitespace() || *b == b',' || *b == b'(' || *b == b')') {
-            style = style.saturating_add(2);
-        }
-        if WORDS.iter().any(|w| name.eq_ignore_ascii_case(w.as_bytes())) && !is_type_word(name) {
-            style = style.saturating_add(1);
-        }
-    }
-    let after = |b: &[u8]| b.first().is_some_and(u8::is_ascii_whitespace);
-    let commas = tokens(sql).filter(|t| t.byte(b',')).map(|t| after(sql.get(t.end()..).unwrap_or_default()));
-    let (with, without) =
-        commas.fold((0_u32, 0_u32), |(a, b), spaced| if spaced { (a.saturating_add(1), b) } else { (a, b.saturating_add(1)) });
-    style.saturating_add(with.min(without))
-}
-
-/// Whether a table that SQLite accepts looks damaged: a column that is called as a type and has none, or a key whose type is
-/// INTEGER but for one letter.
-#[must_use]
-pub fn is_odd(sql: &[u8], table: &TableDef) -> bool {
-    let called = table.columns.iter().any(|c| c.decl_type.is_none() && is_type_word(c.name.as_bytes()));
-    let near = |t: &[u8]| {
-        let differ = t.iter().zip(b"INTEGER").filter(|(a, b)| !a.eq_ignore_ascii_case(b)).count();
-        t.len() == 7 && differ == 1
-    };
-    let key = table.primary_key.as_ref().and_then(|k| k.columns.first()).and_then(|k| table.columns.get(k.column));
-    called || near_alias(sql, table) || (table.rowid_alias.is_none() && key.and_then(|c| c.decl_type.as_deref()).is_some_and(near))
-}
-
-/// Whether the text says INTEGER PRIMARY KEY, maybe but for one byte, and the table has no such column.
-fn near_alias(sql: &[u8], table: &TableDef) -> bool {
-    let want = b"INTEGER PRIMARY KEY";
-    let near = |w: &[u8]| w.iter().zip(want).filter(|(a, b)| !a.eq_ignore_ascii_case(b)).count() <= 1;
-    table.rowid_alias.is_none() && !table.without_rowid && sql.windows(want.len()).any(near)
 }
 
 /// The values that records of a definition have.
@@ -305,77 +107,6 @@ pub fn readings(sql: &[u8], known: &Known<'_>) -> Vec<Reading> {
         all.pieces(text);
     }
     all.found
-}
-
-fn shown(byte: u8) -> String {
-    if byte == b' ' { "a space".to_owned() } else { format!("`{}`", char::from(byte)) }
-}
-
-/// Another byte at one place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Change {
-    cost: u32,
-    at: usize,
-    byte: u8,
-    word: bool,
-}
-
-impl Change {
-    fn apply(&self, text: &[u8]) -> Vec<u8> {
-        let mut out = text.to_vec();
-        if let Some(b) = out.get_mut(self.at) {
-            *b = self.byte;
-        }
-        out
-    }
-}
-
-/// The changes of one byte that may undo damage, the likeliest first: words of SQL and the names that the row has, with one
-/// other letter; then what text is divided by, at bytes that no text has, at letters, at spaces.
-fn changes(text: &[u8], range: std::ops::Range<usize>, known: &Known<'_>) -> Vec<Change> {
-    let mut out: BTreeSet<Change> = BTreeSet::new();
-    let is_word = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b >= 0x80;
-    let mut names: BTreeSet<Vec<u8>> = [known.name, known.table].iter().map(|n| n.to_vec()).collect();
-    // A name that stands in the text more than once says what another place of it should be.
-    if text.len() <= VOCABULARY {
-        names.extend(tokens(text).filter(|t| t.is_name() && t.text.len() > 2).map(|t| t.name().as_bytes().to_vec()));
-    }
-    let words = WORDS.iter().map(|w| (w.as_bytes(), true)).chain(names.iter().filter(|n| n.len() > 1).map(|n| (n.as_slice(), false)));
-    for (word, keyword) in words {
-        for (at, window) in text.windows(word.len().max(1)).enumerate() {
-            let mut differ = window.iter().zip(word).enumerate().filter(|(_, (a, b))| !a.eq_ignore_ascii_case(b));
-            let (Some((place, (_, want))), None) = (differ.next(), differ.next()) else { continue };
-            let edge = |b: Option<&u8>| b.is_none_or(|b| !is_word(*b));
-            let before = at.checked_sub(1).and_then(|i| text.get(i));
-            if !edge(before) || !edge(text.get(at.saturating_add(word.len()))) {
-                continue;
-            }
-            let lower = window.iter().enumerate().any(|(i, b)| i != place && b.is_ascii_lowercase());
-            let byte = if keyword && lower { want.to_ascii_lowercase() } else { *want };
-            out.insert(Change { cost: 1, at: at.saturating_add(place), byte, word: true });
-        }
-    }
-    for (at, old) in text.iter().enumerate() {
-        // In a long text a letter is hardly what parted its columns.
-        if text.len() > VOCABULARY && (old.is_ascii_alphanumeric() || old.is_ascii_whitespace()) {
-            continue;
-        }
-        let cost: u32 = match old {
-            b if b.is_ascii_whitespace() => 4,
-            b if b.is_ascii_control() => 1,
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' => 3,
-            _ => 2,
-        };
-        let comment = if text.windows(2).any(|w| w == b"/*" || w == b"*/" || w == b"--") { b"*/-\n".as_slice() } else { b"" };
-        for byte in b", ()\"'`[]".iter().chain(comment).copied() {
-            // A byte that does not belong there was most likely a separator, a quote seldom.
-            let seldom = u32::from(!b", ()".contains(&byte));
-            if byte != *old {
-                out.insert(Change { cost: cost.saturating_add(seldom), at, byte, word: false });
-            }
-        }
-    }
-    out.into_iter().filter(|c| range.contains(&c.at)).collect()
 }
 
 struct Mender<'k> {
@@ -763,122 +494,6 @@ fn renamed(sql: &[u8], name: &[u8]) -> Option<Vec<u8>> {
         _ => first,
     };
     Some([sql.get(..first.at)?, &Name::new(name).quoted(), sql.get(last.end()..)?].concat())
-}
-
-/// The tokens of a text in which a quote without an end is only a byte.
-fn sturdy(text: &[u8]) -> Vec<Token<'_>> {
-    let mut out: Vec<Token<'_>> = Vec::new();
-    let mut from = 0_usize;
-    for _ in 0..STRAY_QUOTES {
-        let mut again = None;
-        for token in tokens(text.get(from..).unwrap_or_default()) {
-            let token = Token { at: token.at.saturating_add(from), ..token };
-            if let (Kind::Quoted(quote), true) = (token.kind, token.odd) {
-                out.push(Token { kind: Kind::Byte(quote), text: token.text.get(..1).unwrap_or_default(), ..token });
-                again = Some(token.at.saturating_add(1));
-                break;
-            }
-            out.push(token);
-        }
-        match again {
-            Some(at) => from = at,
-            None => break,
-        }
-    }
-    out
-}
-
-/// The tokens of the list of columns and constraints, and those behind it. The name that the row has tells where it begins
-/// when its parenthesis is gone.
-fn body<'t, 'a>(list: &'t [Token<'a>], name: &[u8]) -> (&'t [Token<'a>], &'t [Token<'a>]) {
-    let named = list.iter().take(12).position(|t| t.is_name() && t.name().same(name)).map(|i| i.saturating_add(1));
-    let open = list.iter().position(|t| t.byte(b'('));
-    let from = match (named, open) {
-        (Some(named), Some(open)) if open == named => open.saturating_add(1),
-        (Some(named), _) if list.get(named).is_some_and(|t| t.odd) => named.saturating_add(1),
-        (Some(named), Some(open)) if open > named.saturating_add(1) => named,
-        (_, Some(open)) => open.saturating_add(1),
-        (Some(named), None) => named,
-        (None, None) => 3,
-    };
-    let rest = list.get(from..).unwrap_or_default();
-    let options = |t: &Token<'_>| t.is("WITHOUT") || t.is("ROWID") || t.is("STRICT");
-    // Without a parenthesis at the end the options say where the list ends.
-    let close = rest.iter().rposition(|t| t.byte(b')')).filter(|i| rest.len().saturating_sub(*i) < 6);
-    let end = close.or_else(|| rest.iter().rposition(|t| !options(t)).map(|i| i.saturating_add(1))).unwrap_or(rest.len());
-    (rest.get(..end).unwrap_or_default(), rest.get(end..).unwrap_or_default())
-}
-
-/// The tokens between commas that stand in no pair of parentheses.
-fn parts<'t, 'a>(list: &'t [Token<'a>]) -> Vec<&'t [Token<'a>]> {
-    let mut open: Vec<usize> = Vec::new();
-    let mut pairs: Vec<(usize, usize)> = Vec::new();
-    for (i, token) in list.iter().enumerate() {
-        if token.byte(b'(') {
-            open.push(i);
-        } else if token.byte(b')')
-            && let Some(from) = open.pop()
-            && open.is_empty()
-        {
-            pairs.push((from, i));
-        }
-    }
-    // An opening one that nothing closes does not count, what is paired behind it does.
-    if !open.is_empty() {
-        pairs.clear();
-        let stray: BTreeSet<usize> = open.iter().copied().collect();
-        let mut stack: Vec<usize> = Vec::new();
-        for (i, token) in list.iter().enumerate() {
-            if token.byte(b'(') && !stray.contains(&i) {
-                stack.push(i);
-            } else if token.byte(b')')
-                && let Some(from) = stack.pop()
-                && stack.is_empty()
-            {
-                pairs.push((from, i));
-            }
-        }
-    }
-    let mut out = Vec::new();
-    let mut start = 0_usize;
-    let mut pair = pairs.iter().peekable();
-    for (i, token) in list.iter().enumerate() {
-        while pair.peek().is_some_and(|p| p.1 < i) {
-            pair.next();
-        }
-        let inside = pair.peek().is_some_and(|p| p.0 < i && i < p.1);
-        if token.byte(b',') && !inside {
-            out.push(list.get(start..i).unwrap_or_default());
-            start = i.saturating_add(1);
-        }
-    }
-    out.push(list.get(start..).unwrap_or_default());
-    out.truncate(super::MAX_COLUMNS);
-    out
-}
-
-/// Whether a piece is a table constraint; one other letter in its first word is no matter.
-fn is_constraint(part: &[Token<'_>]) -> bool {
-    let near = |token: Option<&Token<'_>>, word: &str| {
-        token.is_some_and(|t| {
-            let differ = t.text.iter().zip(word.as_bytes()).filter(|(a, b)| !a.eq_ignore_ascii_case(b)).count();
-            t.text.len() == word.len() && differ <= 1
-        })
-    };
-    let (first, second, third) = (part.first(), part.get(1), part.get(2));
-    let open = |t: Option<&Token<'_>>| t.is_some_and(|t| t.byte(b'('));
-    (near(first, "PRIMARY") && near(second, "KEY") && open(third))
-        || (near(first, "FOREIGN") && near(second, "KEY") && open(third))
-        || (near(first, "UNIQUE") && open(second))
-        || (near(first, "CHECK") && open(second))
-        || near(first, "CONSTRAINT")
-}
-
-fn has(list: &[Token<'_>], word: &str) -> bool {
-    list.iter().any(|t| {
-        let differ = t.text.iter().zip(word.as_bytes()).filter(|(a, b)| !a.eq_ignore_ascii_case(b)).count();
-        t.kind == Kind::Word && t.text.len() == word.len() && differ <= 1
-    })
 }
 
 #[cfg(test)]
