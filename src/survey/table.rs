@@ -339,11 +339,6 @@ fn wiped(fields: &Fields, payload: &[u8], local: usize, pages: &Pages<'_>, surpl
     let spilled = payload.get(local..).unwrap_or_default();
     for (i, part) in spilled.chunks(chunk).enumerate() {
         let from = local.saturating_add(i.saturating_mul(chunk));
-        let in_text = |at: usize| texts().any(|(start, end)| start <= at && at < end);
-        if part.len() >= SHORT && part.iter().all(|&b| b == 0) && in_text(from.saturating_add(8)) {
-            // The page was wiped, and the chain only seems to end there.
-            return Some(Defect::new(Code::PageAllZero, 0, u64::from(pages.usable), 0));
-        }
         let slack = if encoding == Encoding::Utf8 { 0 } else { 1 };
         let in_texts = texts().filter_map(|(start, end)| {
             let (a, b) = (start.max(from), end.min(from.saturating_add(part.len())));
@@ -351,7 +346,9 @@ fn wiped(fields: &Fields, payload: &[u8], local: usize, pages: &Pages<'_>, surpl
         });
         for (a, b) in in_texts {
             let text = part.get(a..b).unwrap_or_default();
-            if let Some((at, len)) = zero_sectors(text, a, b == part.len(), slack) {
+            // What wipes a page from its start takes the number of the next page with it.
+            let has_next = from.saturating_add(part.len()) < payload.len();
+            if let Some((at, len)) = zero_sectors(text, a, has_next, b == part.len(), slack) {
                 return Some(Defect::new(Code::OverflowSectorZero, 0, wide(from.saturating_add(at)), wide(len)));
             }
         }
@@ -374,9 +371,9 @@ const SHORT: usize = 16;
 const SECTOR: usize = 512;
 
 /// A run of zeros within the part of a text that stands at `at` of the body of an overflow page, from the edge of a sector, or
-/// where the body begins, to the edge of a sector, or where the payload ends on the page. `slack`: zeros beside the run that
+/// where the body of a last page begins, to the edge of a sector, or where the payload ends on the page. `slack`: zeros beside the run that
 /// belong to the characters around it.
-fn zero_sectors(text: &[u8], at: usize, ends: bool, slack: usize) -> Option<(usize, usize)> {
+fn zero_sectors(text: &[u8], at: usize, has_next: bool, ends: bool, slack: usize) -> Option<(usize, usize)> {
     // The body begins behind the number of the next page.
     let edge = |place: usize| place.saturating_add(4) % SECTOR;
     let mut from = 0_usize;
@@ -385,7 +382,7 @@ fn zero_sectors(text: &[u8], at: usize, ends: bool, slack: usize) -> Option<(usi
         let end = start.saturating_add(len);
         from = end;
         let (begins, stops) = (at.saturating_add(start), at.saturating_add(end));
-        let opens = begins == 0 || (0..=slack).any(|s| edge(begins.saturating_add(s)) == 0);
+        let opens = (begins == 0 && !has_next) || (0..=slack).any(|s| edge(begins.saturating_add(s)) == 0);
         let closes = (ends && end == text.len()) || (0..=slack).any(|s| stops.checked_sub(s).is_some_and(|p| edge(p) == 0));
         if len >= SECTOR / 8 && opens && closes {
             return Some((begins, len));
