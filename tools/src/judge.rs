@@ -59,6 +59,11 @@ pub fn extend(con: &Connection) -> Result<()> {
     })
 }
 
+/// A text that damage may have left without an encoding, as a name is that was kept as it is.
+fn lossy(row: &rusqlite::Row<'_>, column: usize) -> Result<String> {
+    Ok(String::from_utf8_lossy(row.get_ref(column)?.as_bytes()?).into_owned())
+}
+
 /// An identifier in quotes.
 pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
@@ -106,7 +111,7 @@ pub fn rows(con: &Connection, table: &str) -> Result<Vec<Row>> {
     let mut found = stmt.query([table])?;
     while let Some(r) = found.next()? {
         if r.get::<_, i64>(1)? != 1 {
-            names.push(r.get::<_, String>(0)?.to_lowercase());
+            names.push(lossy(r, 0)?.to_lowercase());
         }
     }
     let without: bool = con.query_row("SELECT wr FROM pragma_table_list(?) WHERE schema='main'", [table], |r| r.get(0))?;
@@ -161,8 +166,7 @@ pub fn dump(path: &Path) -> Result<Dump> {
 /// What integrity_check and the integrity-check of every FTS5 table say: empty when all is well.
 pub fn complaints(con: &Connection) -> Vec<String> {
     let mut out = Vec::new();
-    let said =
-        con.prepare("PRAGMA integrity_check(20)").and_then(|mut s| s.query_map([], |r| r.get::<_, String>(0))?.collect::<Result<Vec<_>>>());
+    let said = con.prepare("PRAGMA integrity_check(20)").and_then(|mut s| s.query_map([], |r| lossy(r, 0))?.collect::<Result<Vec<_>>>());
     match said {
         Ok(lines) => out.extend(lines.into_iter().filter(|l| l != "ok")),
         Err(e) => out.push(format!("integrity_check: {e}")),

@@ -98,10 +98,9 @@ pub(super) fn write(
     let mut anew: Vec<(&SearchIndex, Vec<Shadow>)> = searches.iter().filter(|i| stands(i)).map(|i| (i, fts::shadows(survey, i))).collect();
     let taken: BTreeSet<ObjectId> = anew.iter().flat_map(|(_, s)| s).filter_map(|s| s.object).collect();
     let mut db = DatabaseWriter::new(target.file, target.path, settings)?;
-    let with_tree: Vec<ObjectId> = survey
-        .catalog
-        .objects()
-        .iter()
+    // In the order in which their rows stand in the copy, so that a copy of the copy has the same pages in the same places.
+    let with_tree: Vec<ObjectId> = schema::in_order(&survey.catalog)
+        .into_iter()
         .filter(|o| o.kind.has_tree() && o.id != ObjectId::SCHEMA && copied.dispositions.get(&o.id).is_some_and(Disposition::is_kept))
         .map(|o| o.id)
         .collect();
@@ -124,7 +123,7 @@ pub(super) fn write(
     // the same pages in the same places whether an index was taken over or built.
     let mut copied_anew: Vec<(ObjectId, RootPage)> = Vec::new();
     let mut families: BTreeMap<(ObjectId, usize), (ObjectId, RootPage)> = BTreeMap::new();
-    for (id, root) in roots.iter().filter(|(id, _)| !taken.contains(id)) {
+    for (id, root) in with_tree.iter().filter(|id| !taken.contains(id)).filter_map(|id| Some((id, roots.get(id)?))) {
         match search_part(survey, *id) {
             Some((of, place)) => {
                 families.insert((of, place), (*id, *root));
@@ -157,7 +156,7 @@ pub(super) fn write(
     }
     let indexes = survey.trees.iter().filter(|t| matches!(t.content, Some(Content::Index { .. })));
     ctx.progress.phase("write indexes", indexes.map(|t| wide(t.tree.slots.len())).fold(0, u64::saturating_add));
-    for (id, root) in &roots {
+    for (id, root) in with_tree.iter().filter_map(|id| Some((id, roots.get(id)?))) {
         index::write(survey, *id, *root, &copied, target, &mut db, ctx)?;
     }
     schema::write(survey, &roots, &copied, &mut db)?;

@@ -70,7 +70,7 @@ pub(crate) fn write<W: Write + Seek>(
 }
 
 /// The objects in the order of their rows, but what belongs to a table or view that comes later right behind it.
-fn in_order(catalog: &Catalog) -> Vec<&Object> {
+pub(super) fn in_order(catalog: &Catalog) -> Vec<&Object> {
     let mut waiting: BTreeMap<ObjectId, Vec<&Object>> = BTreeMap::new();
     let mut out: Vec<&Object> = Vec::with_capacity(catalog.objects().len());
     for object in catalog.objects() {
