@@ -152,8 +152,7 @@ pub(super) fn schema_rows(pages: &dyn PageSource, usable: u32) -> SchemaRows {
         match page.kind {
             PageKind::TableLeaf => leaf_rows(image.bytes, header_at(no), usable, &mut out),
             PageKind::TableInterior => {
-                let cells = page.cells(Split::new(usable)).filter_map(|(_, c)| c.ok()?.child);
-                todo.extend(cells.chain(page.right_child).filter_map(PageNo::new).take(SCHEMA_PAGES));
+                todo.extend(page.children(Split::new(usable)).filter_map(PageNo::new).take(SCHEMA_PAGES));
             }
             PageKind::IndexLeaf | PageKind::IndexInterior => {}
         }

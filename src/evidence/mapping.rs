@@ -14,9 +14,10 @@ use memmap2::Mmap;
 /// A file mapped for reading.
 #[derive(Debug)]
 pub(super) struct Mapping {
-    map: Mmap,
+    /// Dropped first: the handler must not know a mapping that is gone.
     #[cfg(unix)]
     watch: guard::Watch,
+    map: Mmap,
 }
 
 impl Mapping {
@@ -30,7 +31,7 @@ impl Mapping {
         // readable throughout a moment ago and that no process holds open for writing. A later writer is noticed by
         // `recheck`, a file that shrinks by the guard.
         let map = unsafe { Mmap::map(file) }?;
-        Ok(guard::watch(&map).map(|watch| Mapping { map, watch }))
+        Ok(guard::watch(&map).map(|watch| Mapping { watch, map }))
     }
 
     /// Maps a file. The system keeps a mapped file from shrinking.

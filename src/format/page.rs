@@ -194,6 +194,11 @@ impl<'a> Page<'a> {
         (0..page.pointer_count()).map(move |i| (i, page.cell(i, &split)))
     }
 
+    /// The children of an interior page as it names them, in key order; cells that do not read give none.
+    pub fn children(&self, split: Split) -> impl Iterator<Item = u32> + use<'a> {
+        self.cells(split).filter_map(|(_, cell)| cell.ok()?.child).chain(self.right_child)
+    }
+
     /// *Chained*: ends after its first `Err`. The freeblocks as (offset, length).
     #[must_use]
     pub fn freeblocks(&self) -> Freeblocks<'a> {

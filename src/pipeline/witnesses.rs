@@ -18,6 +18,7 @@ use crate::survey::compare::{GoneEntry, GoneKey, NAMED};
 use crate::survey::plan::{Constant, IndexPlan, TablePlan};
 use crate::survey::{Content, IndexFit, Survey, SurveyedTree, TableScan};
 use crate::tree::Slot;
+use crate::tree::bounds::inside;
 use crate::tree::payload::PayloadReader;
 
 /// Bytes before the first cell of a leaf without header in which something is left of a cell that was cut off. Free space of a
@@ -216,7 +217,7 @@ pub(super) fn gone(survey: &Survey<'_>, t: &SurveyedTree, scan: &TableScan, writ
 fn by_page(covered: &[Covered], rowids: &BTreeSet<i64>) -> Vec<(Option<Covered>, Vec<i64>)> {
     let mut groups: Vec<(Option<Covered>, Vec<i64>)> = Vec::new();
     for &rowid in rowids {
-        let by = covered.iter().find(|c| c.above.is_none_or(|a| rowid > a) && c.upto.is_none_or(|u| rowid <= u)).copied();
+        let by = covered.iter().find(|c| inside((c.above, c.upto), rowid)).copied();
         let page = by.map(|c| c.page);
         let place = groups.iter().position(|(b, _)| b.map(|c| c.page) == page);
         if place.is_none() && groups.len() < GROUPS {

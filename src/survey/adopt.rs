@@ -64,6 +64,15 @@ impl Reader {
         }
     }
 
+    /// Whether what came back to the tree can be told from what was deleted: the freelist says which pages were free
+    /// (`listed`), or an index of the table says which rows were there.
+    pub(super) fn is_vouched(&self, survey: &Survey<'_>, listed: bool) -> bool {
+        match self {
+            Reader::Table(plan) => listed || compare::has_witness(survey, plan),
+            Reader::Index(_) => true,
+        }
+    }
+
     /// Whether the values of a record are of the classes that the columns are named for.
     fn is_natural(&self, row: &Row<'_>) -> bool {
         match self {
@@ -125,9 +134,8 @@ pub(super) fn adopt(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
         return Ok(false);
     }
     let readers: BTreeMap<usize, Reader> = with_holes.iter().filter_map(|&i| Some((i, reader(survey, i)?))).collect();
-    let holes: Vec<(usize, Holes)> = readers.iter().map(|(&i, reader)| (i, Holes::of(survey, i, reader))).collect();
-    let open: Vec<(usize, &Holes, &Reader)> =
-        holes.iter().filter(|(_, h)| !h.is_empty()).filter_map(|(i, h)| Some((*i, h, readers.get(i)?))).collect();
+    let open: Vec<(usize, Holes, &Reader)> =
+        readers.iter().map(|(&i, reader)| (i, Holes::of(survey, i, reader), reader)).filter(|(_, holes, _)| !holes.is_empty()).collect();
     if open.is_empty() {
         return Ok(false);
     }
@@ -146,10 +154,10 @@ pub(super) fn adopt(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
             |orders, &no| {
                 ctx.check()?;
                 let Some(orphan) = orphan(this, no) else { return Ok(None) };
-                let places = open.iter().zip(orders).filter_map(|(&(tree, holes, reader), order)| {
-                    let same_kind = this.trees.get(tree)?.tree.kind.leaf() == orphan.kind;
+                let places = open.iter().zip(orders).filter_map(|((tree, holes, reader), order)| {
+                    let same_kind = this.trees.get(*tree)?.tree.kind.leaf() == orphan.kind;
                     let slot = same_kind.then(|| holes.find(&orphan.extent(), order)).flatten()?;
-                    place(this, tree, slot, reader, &orphan)
+                    place(this, *tree, slot, reader, &orphan)
                 });
                 let places = places.collect();
                 Ok(Some((orphan, places)))
@@ -160,13 +168,7 @@ pub(super) fn adopt(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
     // A freelist that is not whole names no free page for sure: only an index can tell a deleted leaf from a lost one. It is
     // not whole either where a leaf lies about that no tree can have lost: it was freed, and the list does not say so.
     let listed = survey.freelist.whole && !has_stray(survey, &candidates);
-    let vouched: BTreeMap<usize, bool> = readers
-        .iter()
-        .map(|(&i, reader)| match reader {
-            Reader::Table(plan) => (i, listed || compare::has_witness(survey, plan)),
-            Reader::Index(_) => (i, true),
-        })
-        .collect();
+    let vouched: BTreeMap<usize, bool> = readers.iter().map(|(&i, reader)| (i, reader.is_vouched(survey, listed))).collect();
     let mut chosen: BTreeMap<(usize, usize), Vec<Orphan>> = BTreeMap::new();
     for (orphan, mut places) in candidates {
         places.retain(|p| vouched.get(&p.tree).copied().unwrap_or(false));
@@ -258,8 +260,7 @@ fn has_stray(survey: &Survey<'_>, candidates: &[(Orphan, Vec<Place>)]) -> bool {
     for &no in &survey.orphans {
         let Ok(page) = survey.pages.page(no) else { continue };
         if page.kind.is_interior() {
-            let children = page.cells(survey.pages.split).filter_map(|(_, c)| c.ok()?.child).chain(page.right_child);
-            for child in children.filter_map(PageNo::new) {
+            for child in page.children(survey.pages.split).filter_map(PageNo::new) {
                 strays.remove(&child);
             }
         }
@@ -328,7 +329,7 @@ fn place(survey: &Survey<'_>, tree: usize, slot: usize, reader: &Reader, orphan:
         Some(owner) if wide(tree) != u64::from(owner.0) => return None,
         owner => u32::from(owner.is_some()).saturating_mul(1000),
     };
-    let score = shape_of_page(survey, reader, orphan.page)?.saturating_add(mapped);
+    let score = shape_of_page(&survey.pages, reader, orphan.page)?.saturating_add(mapped);
     // A declaration from elsewhere may have its columns in another order than the file.
     if let Reader::Table(plan) = reader
         && orphan_trees::from_elsewhere(survey, tree)
@@ -360,12 +361,7 @@ fn edge(survey: &Survey<'_>, slot: &Slot, last: bool) -> Option<Vec<u8>> {
 }
 
 /// How well the records of a leaf fit a tree, 0 to 350; `None` when they do not.
-pub(super) fn shape_of_page(survey: &Survey<'_>, reader: &Reader, no: PageNo) -> Option<u32> {
-    shape_on(&survey.pages, reader, no)
-}
-
-/// As [`shape_of_page`], before there is a survey.
-pub(super) fn shape_on(pages: &Pages<'_>, reader: &Reader, no: PageNo) -> Option<u32> {
+pub(super) fn shape_of_page(pages: &Pages<'_>, reader: &Reader, no: PageNo) -> Option<u32> {
     let page = pages.leaf(no).ok()?;
     let mut payloads = PayloadReader::new();
     let mut fields = Fields::new();

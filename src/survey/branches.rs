@@ -36,7 +36,7 @@ pub(super) fn find(
         if tree.interiors.is_empty() || tree.leaves().any(|no| leaves.get(&no) != Some(&hole)) {
             continue;
         }
-        let fits = |no: PageNo| readers.get(&hole.0).is_some_and(|r| r.key().is_none() || shape_of_page(survey, r, no).is_some());
+        let fits = |no: PageNo| readers.get(&hole.0).is_some_and(|r| r.key().is_none() || shape_of_page(&survey.pages, r, no).is_some());
         let below = height_of(survey, hole).is_none_or(|h| tree.height <= h);
         if below && tree.interiors.iter().all(|(no, _)| survey.may_come_back(*no) && orphan_trees::is_current(survey, *no) && fits(*no)) {
             found.entry(hole).or_default().push(tree);

@@ -16,14 +16,15 @@ use crate::format::ptrmap::PtrmapKind;
 use crate::format::{Encoding, Page};
 use crate::ids::{PageNo, idx};
 use crate::schema::Catalog;
-use crate::survey::adopt::{Reader, reader_of, shape_on};
+use crate::survey::adopt::{Reader, reader_of, shape_of_page};
 use crate::survey::key::KeyOrder;
 use crate::survey::pointer_map;
 use crate::survey::walks::Walked;
 use crate::tree::Pages;
+use crate::tree::bounds::{Bounds, inside};
 use crate::tree::claims::Owner;
 use crate::tree::payload::PayloadReader;
-use crate::tree::walk::{Bounds, Denial, Denied, Reference, Slot, Tree, TreeKind};
+use crate::tree::walk::{Denial, Denied, Reference, Slot, Tree, TreeKind};
 
 /// Contested pages that are weighed in one round.
 const CONTESTED: usize = 2_000;
@@ -37,7 +38,7 @@ const DESCENT: usize = 64;
 /// Bytes at either end of a page that tell whether two pages may be equal: header and first pointers, and the oldest cells.
 const ENDS: usize = 96;
 
-/// By how much of the score of [`shape_on`] rows must fit one tree better than another: half of them.
+/// By how much of the score of [`shape_of_page`] rows must fit one tree better than another: half of them.
 const MARGIN: u32 = 50;
 
 /// One claim on a page.
@@ -212,7 +213,7 @@ impl<'s, 'a> Claimants<'s, 'a> {
         let pages = self.pages;
         let encoding = self.encoding;
         let Some(reader) = self.reader(claim.owner) else { return Suits { shape: true, place: true, score: 0 } };
-        let scores: Vec<u32> = leaves.iter().filter_map(|no| shape_on(pages, reader, *no)).collect();
+        let scores: Vec<u32> = leaves.iter().filter_map(|no| shape_of_page(pages, reader, *no)).collect();
         // One damaged leaf must not cost a tree.
         let shape = scores.len().saturating_mul(2) > leaves.len();
         let sum = scores.iter().fold(0_u32, |sum, n| sum.saturating_add(*n));
@@ -255,13 +256,13 @@ fn below(pages: &Pages<'_>, no: PageNo, kind: TreeKind) -> Vec<PageNo> {
 }
 
 /// Whether most leaves have their rowids within bounds.
-fn within(pages: &Pages<'_>, leaves: &[PageNo], (above, upto): Bounds) -> bool {
+fn within(pages: &Pages<'_>, leaves: &[PageNo], bounds: Bounds) -> bool {
     let keeps = |no: &&PageNo| {
         let rowids: Vec<i64> =
             pages.leaf(**no).map(|p| p.cells(pages.split).filter_map(|(_, c)| c.ok()?.rowid).collect()).unwrap_or_default();
-        let inside = rowids.iter().filter(|r| above.is_none_or(|a| **r > a) && upto.is_none_or(|u| **r <= u)).count();
+        let kept = rowids.iter().filter(|r| inside(bounds, **r)).count();
         // A damaged rowid must not cost the leaf.
-        inside.saturating_mul(10) >= rowids.len().saturating_mul(9)
+        kept.saturating_mul(10) >= rowids.len().saturating_mul(9)
     };
     leaves.iter().filter(keeps).count().saturating_mul(2) >= leaves.len()
 }
@@ -278,7 +279,7 @@ fn between(pages: &Pages<'_>, reader: &Reader, encoding: Encoding, no: PageNo, b
     let mut order = KeyOrder::new(key, encoding);
     let before = i.checked_sub(1).and_then(|i| record(&parent, i));
     let behind = if i < parent.pointer_count() { record(&parent, i) } else { None };
-    before.is_none_or(|b| order.ascends(&b, &first)) && behind.is_none_or(|b| order.ascends(&first, &b))
+    order.is_between(before.as_deref(), &first, behind.as_deref())
 }
 
 /// Whether a page is a leaf where the other children of its parent are, or an interior page where they are.

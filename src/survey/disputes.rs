@@ -43,6 +43,9 @@ struct Pair {
 /// Takes the pairs out of what the comparison of the indexes found, and notes each.
 pub(super) fn find(survey: &Survey<'_>, found: &mut BTreeMap<usize, Compared>, log: &mut Findings) -> Vec<Dispute> {
     let mut out = Vec::new();
+    if found.values().all(|c| c.absent.is_empty() || c.extra.is_empty()) {
+        return out;
+    }
     for t in &survey.trees {
         let Some(Content::Table { plan, scan }) = &t.content else { continue };
         let mut pairs: BTreeMap<Id, Vec<Pair>> = BTreeMap::new();

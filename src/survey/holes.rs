@@ -4,6 +4,7 @@ use crate::survey::Survey;
 use crate::survey::adopt::{Reader, edges};
 use crate::survey::key::KeyOrder;
 use crate::tree::Slot;
+use crate::tree::bounds::{Bounds, inside};
 
 /// Holes that are looked at beside the one that the order points to. Damage may have the bounds of some out of order.
 const BESIDE: usize = 32;
@@ -16,8 +17,7 @@ pub(super) struct Holes {
 
 struct Hole {
     slot: usize,
-    above: Option<i64>,
-    upto: Option<i64>,
+    bounds: Bounds,
     /// The records before and behind it, in an index-like tree.
     before: Option<Vec<u8>>,
     behind: Option<Vec<u8>>,
@@ -39,7 +39,7 @@ impl Holes {
         let open = slots.iter().enumerate().filter_map(|(slot, s)| match *s {
             Slot::Hole { above, upto, .. } if !is_cut_off(survey, s) => {
                 let (before, behind) = if key.is_some() { edges(survey, slots, slot) } else { (None, None) };
-                Some(Hole { slot, above, upto, before, behind })
+                Some(Hole { slot, bounds: (above, upto), before, behind })
             }
             _ => None,
         });
@@ -59,7 +59,7 @@ impl Holes {
     /// The slot of the first hole that takes an orphan.
     pub(super) fn find(&self, extent: &Extent<'_>, order: &mut Option<KeyOrder>) -> Option<usize> {
         let at = match *extent {
-            Extent::Rowids(_, high) => self.holes.partition_point(|h| h.upto.is_some_and(|u| u < high)),
+            Extent::Rowids(_, high) => self.holes.partition_point(|h| h.bounds.1.is_some_and(|u| u < high)),
             Extent::Record(first) => {
                 let below = |h: &Hole| h.before.as_ref().zip(order.as_mut()).is_none_or(|(b, o)| o.ascends(b, first));
                 self.holes.partition_point(below).saturating_sub(1)
@@ -67,10 +67,8 @@ impl Holes {
         };
         let near = at.saturating_sub(BESIDE)..at.saturating_add(BESIDE).min(self.holes.len());
         let mut takes = |h: &&Hole| match *extent {
-            Extent::Rowids(low, high) => h.above.is_none_or(|a| low > a) && h.upto.is_none_or(|u| high <= u),
-            Extent::Record(first) => order.as_mut().is_none_or(|o| {
-                h.before.as_ref().is_none_or(|b| o.ascends(b, first)) && h.behind.as_ref().is_none_or(|b| o.ascends(first, b))
-            }),
+            Extent::Rowids(low, high) => inside(h.bounds, low) && inside(h.bounds, high),
+            Extent::Record(first) => order.as_mut().is_none_or(|o| o.is_between(h.before.as_deref(), first, h.behind.as_deref())),
         };
         let exact = self.holes.get(at).filter(|h| takes(h));
         exact.or_else(|| self.holes.get(near)?.iter().find(takes)).map(|h| h.slot)
@@ -88,8 +86,8 @@ fn is_cut_off(survey: &Survey<'_>, hole: &Slot) -> bool {
 mod tests {
     use super::*;
 
-    fn holes(bounds: &[(Option<i64>, Option<i64>)]) -> Holes {
-        let holes = bounds.iter().enumerate().map(|(slot, &(above, upto))| Hole { slot, above, upto, before: None, behind: None });
+    fn holes(bounds: &[Bounds]) -> Holes {
+        let holes = bounds.iter().enumerate().map(|(slot, &bounds)| Hole { slot, bounds, before: None, behind: None });
         Holes { holes: holes.collect(), order: None }
     }
 

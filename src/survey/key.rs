@@ -44,6 +44,11 @@ impl KeyOrder {
         ascends
     }
 
+    /// Whether a record stands between two others, where there are any, as [`KeyOrder::ascends`] sees it.
+    pub fn is_between(&mut self, before: Option<&[u8]>, record: &[u8], behind: Option<&[u8]>) -> bool {
+        before.is_none_or(|b| self.ascends(b, record)) && behind.is_none_or(|b| self.ascends(record, b))
+    }
+
     /// Puts records in order, equal ones as they came. Records that do not decode have no place in any order, so this does
     /// not ask for one that is consistent, as the sorts of the standard library do.
     pub fn in_order<T>(&mut self, items: Vec<(Vec<u8>, T)>) -> Vec<(Vec<u8>, T)> {

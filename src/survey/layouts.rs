@@ -198,9 +198,7 @@ impl Profile {
             && self.positions.iter().zip(&plan.stored).all(|(p, column)| p.suits(plan, *column))
             && plan.stored.iter().skip(self.positions.len()).all(|c| optional(plan, *c))
     }
-}
 
-impl Profile {
     /// Rows that were looked at.
     pub(super) fn rows(&self) -> u32 {
         self.positions.first().map_or(0, |p| p.rows)

@@ -4,7 +4,7 @@
 //! Collects: whole cells that fit the table, as mended leaves.
 //! Leaves:   whether a row was deleted before the damage, to the indexes of the table; rowids, to [`super::rowids`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::ctx::Ctx;
 use crate::error::Result;
@@ -15,6 +15,7 @@ use crate::survey::adopt::{Reader, edges, reader};
 use crate::survey::key::KeyOrder;
 use crate::survey::plan::Row;
 use crate::survey::{Content, Survey, compare};
+use crate::tree::bounds::{self, Bounds};
 use crate::tree::mend::{UNNAMED, explain, tile, unexplained};
 use crate::tree::payload::PayloadReader;
 use crate::tree::repair::plausible;
@@ -32,9 +33,6 @@ const TWIN: usize = 8;
 /// Leaves whose records are counted for how many values those of a table have.
 const WIDTH_SAMPLE: usize = 64;
 
-/// Bounds that parents set for a leaf: rowids lie above the first and are at most the second.
-type Bounds = (Option<i64>, Option<i64>);
-
 /// Finds cells without a pointer; `true` when a leaf is read otherwise from now on.
 ///
 /// # Errors
@@ -48,7 +46,7 @@ pub(super) fn cells(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
         }
         let Some(reader) = reader(survey, i) else { continue };
         let witness = compare::has_witness(survey, plan);
-        let bounds = bounds(&t.tree.slots);
+        let bounds = bounds::of_leaves(&t.tree.slots);
         let widths = widths(survey, &t.tree.slots);
         for no in scan.damaged.iter().copied().filter(|no| survey.pages.mended(*no).is_none()) {
             ctx.check()?;
@@ -183,8 +181,7 @@ impl<'s, 'a> Fit<'s, 'a> {
     /// Whether a cell can be a row of the table: every value in its class, as many values as the table has columns or had
     /// when other rows of it were written, and the rowid within the bounds of the leaf.
     fn fits(&mut self, cell: &Cell<'_>) -> bool {
-        let (above, upto) = self.bounds;
-        if cell.rowid.is_some_and(|r| above.is_some_and(|a| r <= a) || upto.is_some_and(|u| r > u)) {
+        if cell.rowid.is_some_and(|r| !bounds::inside(self.bounds, r)) {
             return false;
         }
         let Ok(payload) = self.payload.read(&self.survey.pages, cell) else { return false };
@@ -250,7 +247,7 @@ fn between(survey: &Survey<'_>, reader: &Reader, slots: &[Slot], at: usize, cell
     let mut payload = PayloadReader::new();
     cells.retain(|(_, c)| {
         let Ok(record) = payload.read(&survey.pages, c) else { return false };
-        before.as_ref().is_none_or(|b| order.ascends(b, record)) && behind.as_ref().is_none_or(|b| order.ascends(record, b))
+        order.is_between(before.as_deref(), record, behind.as_deref())
     });
 }
 
@@ -325,14 +322,4 @@ pub(super) fn leaves(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
         survey.pages.mend(no, leaf);
     }
     Ok(any)
-}
-
-fn bounds(slots: &[Slot]) -> BTreeMap<PageNo, Bounds> {
-    slots
-        .iter()
-        .filter_map(|s| match *s {
-            Slot::Leaf { page, above, upto, .. } => Some((page, (above, upto))),
-            _ => None,
-        })
-        .collect()
 }

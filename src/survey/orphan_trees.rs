@@ -11,9 +11,9 @@ use crate::error::Result;
 use crate::finding::{Findings, Site};
 use crate::ids::{ObjectId, PageNo};
 use crate::schema::RowSource;
+use crate::survey::Survey;
 use crate::survey::adopt::{Reader, reader, shape_of_page};
 use crate::survey::layouts::Profile;
-use crate::survey::{Survey, compare};
 use crate::tree::claims::{Claims, Owner, Role};
 use crate::tree::walk::{Denied, Slot, Tree, TreeKind, Walker};
 
@@ -41,8 +41,8 @@ pub(super) fn find(survey: &Survey<'_>, ctx: &Ctx) -> Result<Vec<Tree>> {
         if !page.kind.is_interior() {
             continue;
         }
-        let cells = page.cells(survey.pages.split).filter_map(|(_, c)| c.ok()?.child);
-        children.extend(cells.chain(page.right_child).filter_map(PageNo::new).filter(|c| orphans.contains(c) && c != no));
+        let named = page.children(survey.pages.split).filter_map(PageNo::new);
+        children.extend(named.filter(|c| orphans.contains(c) && c != no));
     }
     let claims = Claims::new(survey.pages.count());
     let denied = Denied::new();
@@ -83,16 +83,11 @@ pub(super) fn assign(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
         return Ok(false);
     }
     let trees = find(survey, ctx)?;
-    // A freelist that is not whole names no free page for sure: a tree may then be one that was dropped.
-    let vouched = |reader: &Reader| match reader {
-        Reader::Table(plan) => survey.freelist.whole || compare::has_witness(survey, plan),
-        Reader::Index(_) => true,
-    };
     let readers: Vec<(usize, bool, Reader)> = lost
         .iter()
         .filter_map(|&i| {
             let reader = reader(survey, i)?;
-            Some((i, vouched(&reader), reader))
+            Some((i, reader.is_vouched(survey, survey.freelist.whole), reader))
         })
         .collect();
     // (score, leaves, orphan tree, object's tree)
@@ -166,8 +161,7 @@ pub(super) fn assign(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
 /// Whether no child of an orphaned interior page has found another parent since: a freed page still names them.
 pub(super) fn is_current(survey: &Survey<'_>, no: PageNo) -> bool {
     let Ok(page) = survey.pages.leaf(no) else { return false };
-    let children = page.cells(survey.pages.split).filter_map(|(_, c)| c.ok()?.child).chain(page.right_child);
-    children.filter_map(PageNo::new).all(|child| survey.claims.owner(child).is_none())
+    page.children(survey.pages.split).filter_map(PageNo::new).all(|child| survey.claims.owner(child).is_none())
 }
 
 /// Whether the declaration of a tree's object is not the evidence's own.
@@ -196,7 +190,7 @@ fn score(survey: &Survey<'_>, reader: &Reader, tree: &Tree) -> Option<u32> {
     let step = leaves.len().div_ceil(LEAVES).max(1);
     let mut lowest: Option<u32> = None;
     for no in leaves.into_iter().step_by(step) {
-        let score = shape_of_page(survey, reader, no)?;
+        let score = shape_of_page(&survey.pages, reader, no)?;
         lowest = Some(lowest.map_or(score, |l| l.min(score)));
     }
     lowest

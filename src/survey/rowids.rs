@@ -14,6 +14,7 @@ use crate::finding::{Code, Defect, Site};
 use crate::ids::{ObjectId, PageNo};
 use crate::survey::compare::{Absent, GoneEntry, NAMED};
 use crate::survey::{Content, Excluded, IndexFit, Survey, SurveyedTree};
+use crate::tree::bounds;
 use crate::tree::mend::UNNAMED;
 use crate::tree::{MendedCell, MendedLeaf, Slot};
 
@@ -242,8 +243,7 @@ fn room(sure: &[(u16, i64)], no: u16, above: Option<i64>, upto: Option<i64>) -> 
 
 /// The longest ascending run of rowids within the bounds, in pointer order.
 fn ascending(rowids: &[(u16, i64)], above: Option<i64>, upto: Option<i64>) -> Vec<(u16, i64)> {
-    let inside: Vec<(u16, i64)> =
-        rowids.iter().filter(|(_, r)| above.is_none_or(|a| *r > a) && upto.is_none_or(|u| *r <= u)).copied().collect();
+    let inside: Vec<(u16, i64)> = rowids.iter().filter(|(_, r)| bounds::inside((above, upto), *r)).copied().collect();
     // Patience sorting: the end of the best run of each length, and for each element the one before it.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(inside.len());
@@ -314,7 +314,7 @@ fn suspects(survey: &Survey<'_>, t: &SurveyedTree, ctx: &Ctx) -> Result<BTreeMap
         let Slot::Leaf { page, above, upto, .. } = *slot else { continue };
         let Ok((_, cells)) = survey.pages.cells(page) else { continue };
         let stale = survey.stale.range((page, 0)..=(page, u16::MAX)).next().is_some();
-        let inside = |r: i64| above.is_none_or(|a| r > a) && upto.is_none_or(|u| r <= u);
+        let inside = |r: i64| bounds::inside((above, upto), r);
         let ascends = cells.windows(2).all(|w| matches!(w, [a, b] if a.1.rowid < b.1.rowid));
         if !stale && ascends && cells.iter().all(|(_, c)| c.rowid.is_none_or(inside)) {
             continue;

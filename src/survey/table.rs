@@ -15,6 +15,7 @@ use crate::survey::entry::EntrySum;
 use crate::survey::judge::{Judge, Verdict};
 use crate::survey::key::KeyOrder;
 use crate::survey::plan::{Row, TablePlan};
+use crate::tree::bounds::{Bounds, inside};
 use crate::tree::cells::{CellAt, visit};
 use crate::tree::mend::UNNAMED;
 use crate::tree::payload::PayloadReader;
@@ -266,9 +267,7 @@ fn scan_run(
             while bounds.get(bound_at).is_some_and(|b| b.0 != at.page) {
                 bound_at = bound_at.saturating_add(1);
             }
-            if let Some((_, above, upto)) = bounds.get(bound_at)
-                && (above.is_some_and(|a| rowid <= a) || upto.is_some_and(|u| rowid > u))
-            {
+            if bounds.get(bound_at).is_some_and(|(_, bounds)| !inside(*bounds, rowid)) {
                 log.add_with(Defect::new(Code::KeyOutsideParent, at.cell.at, u64::from(at.no), 0), here, format!("rowid {rowid}"));
                 scan.outside.insert(at.page);
             }
@@ -454,12 +453,12 @@ fn minimal(serial: u64, value: i64, pages: &Pages<'_>) -> bool {
     serial == needed
 }
 
-/// The bounds that parents set for each leaf that has any.
-fn leaf_bounds(slots: &[Slot]) -> Vec<(PageNo, Option<i64>, Option<i64>)> {
+/// The leaves in the order of the scan, each with its bounds.
+fn leaf_bounds(slots: &[Slot]) -> Vec<(PageNo, Bounds)> {
     slots
         .iter()
         .filter_map(|s| match *s {
-            Slot::Leaf { page, above, upto, .. } => Some((page, above, upto)),
+            Slot::Leaf { page, above, upto, .. } => Some((page, (above, upto))),
             _ => None,
         })
         .collect()

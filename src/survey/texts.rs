@@ -62,7 +62,8 @@ pub(super) fn find(survey: &Survey<'_>, log: &mut Findings, ctx: &Ctx) -> Result
         }
     }
     if left == 0 {
-        log.add(Defect::new(Code::LimitReached, 0, wide(BUDGET), wide(BUDGET)), Site::default());
+        let what = "bytes of SQL parsed to mend damaged CREATE texts. Those beyond it are read as they stand";
+        log.add_with(Defect::new(Code::LimitReached, 0, wide(BUDGET), wide(BUDGET)), Site::default(), what);
     }
     if mended.is_empty() {
         return Ok(None);
@@ -86,14 +87,9 @@ pub(super) fn find(survey: &Survey<'_>, log: &mut Findings, ctx: &Ctx) -> Result
 
 /// Whether the name in the text is not the one of its row.
 fn wrong_name(object: &Object) -> bool {
-    match &object.definition {
-        Definition::Index(i) => !object.name.same(i.name.as_bytes()) || !object.table_name.same(i.table.as_bytes()),
-        Definition::View(v) => !object.name.same(v.name.as_bytes()),
-        Definition::Trigger(t) => !object.name.same(t.name.as_bytes()) || !object.table_name.same(t.table.as_bytes()),
-        Definition::Virtual(v) => !object.name.same(v.name.as_bytes()),
-        Definition::Table(t) => !object.name.same(t.name.as_bytes()),
-        Definition::Unknown => false,
-    }
+    let Some((name, table)) = object.definition.names() else { return false };
+    let of_table = matches!(object.definition, Definition::Index(_) | Definition::Trigger(_));
+    !object.name.same(name.as_bytes()) || (of_table && !object.table_name.same(table.as_bytes()))
 }
 
 fn columns_exist(survey: &Survey<'_>, definition: &Definition) -> bool {

@@ -10,8 +10,9 @@ use crate::ids::{ObjectId, PageNo, RootPage};
 use crate::schema::{Catalog, Object};
 use crate::survey::claimants::Claimants;
 use crate::tree::Pages;
+use crate::tree::bounds::Bounds;
 use crate::tree::claims::{Claims, Owner, Role};
-use crate::tree::walk::{Bounds, Contested, Denied, Reference, Tree, TreeKind, Walker, give};
+use crate::tree::walk::{Contested, Denied, Reference, Tree, TreeKind, Walker, give};
 
 /// How often a better claim may send the walks back to the start. Each round settles at least one page; what is still
 /// contested then stays with whoever came first.

@@ -5,6 +5,7 @@
 //! runs of slots, also in parallel, and never descends a tree again.
 
 pub mod accounting;
+pub mod bounds;
 pub mod cells;
 pub mod claims;
 pub mod mend;

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::finding::{Code, Defect, Findings, Note, Site};
 use crate::format::{Page, PageKind};
 use crate::ids::{PageNo, wide};
+use crate::tree::bounds::Bounds;
 use crate::tree::claims::{Claims, Owner, Role};
 use crate::tree::{Pages, repair};
 
@@ -45,9 +46,6 @@ impl TreeKind {
 /// A reference from an interior page to a child: the page and the place of the pointer (cell number, or the number of
 /// cells for the right-most pointer).
 pub type Reference = (PageNo, u16);
-
-/// Bounds that parents set: rowids lie above the first and are at most the second.
-pub type Bounds = (Option<i64>, Option<i64>);
 
 /// Why a reference is not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

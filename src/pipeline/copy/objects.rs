@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::finding::Code;
 use crate::ids::ObjectId;
 use crate::pipeline::search_index::{Fate, SearchIndex};
+use crate::schema::ddl::TableDef;
 use crate::schema::ddl::token::tokens;
-use crate::schema::ddl::{Definition, TableDef};
-use crate::schema::expr::{Expr, Unknown};
 use crate::schema::{Catalog, Family, FtsModule, FtsPart, Name, Object, ObjectKind, RowSource, quoted};
 use crate::survey::{Content, Survey};
 
@@ -219,25 +218,10 @@ fn without_tree(survey: &Survey<'_>, object: &Object) -> Option<Disposition> {
 /// the text has a token that is none, or an expression of a CHECK or a generated column has a subquery or names a column
 /// that is not there.
 pub(super) fn refused(object: &Object) -> bool {
-    let (name, table) = match &object.definition {
-        Definition::Table(t) => (&t.name, &t.name),
-        Definition::Index(i) => (&i.name, &i.table),
-        Definition::View(v) => (&v.name, &v.name),
-        Definition::Trigger(t) => (&t.name, &t.table),
-        Definition::Virtual(v) => (&v.name, &v.name),
-        Definition::Unknown => return false,
-    };
+    let Some((name, table)) = object.definition.names() else { return false };
     let differs = !object.name.same(name.as_bytes()) || !object.table_name.same(table.as_bytes());
     let odd = object.sql().is_some_and(|sql| tokens(sql).any(|t| t.odd));
-    let unresolved = object.table_def().is_some_and(|t| {
-        let checks = t.checks.iter().map(|c| &c.expr);
-        let generated = t.columns.iter().filter_map(|c| c.generated.as_ref()).map(|g| &g.expr);
-        checks
-            .chain(generated)
-            .flat_map(Expr::unknowns)
-            .any(|u| matches!(u, Unknown::Column(_) | Unknown::Subquery | Unknown::Arguments(_)))
-    });
-    differs || odd || unresolved
+    differs || odd || object.table_def().is_some_and(TableDef::has_unresolved)
 }
 
 /// A declaration that SQLite accepts, with the columns that the records hold, in their order: names as they are read, the

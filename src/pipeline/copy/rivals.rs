@@ -16,6 +16,7 @@ use crate::survey::Survey;
 use crate::survey::plan::TablePlan;
 use crate::survey::table::Excluded;
 use crate::tree::Slot;
+use crate::tree::bounds::{self, Bounds};
 
 use super::Target;
 use super::table::{by_reference, place_of};
@@ -60,7 +61,7 @@ pub(crate) fn twice(
 /// Rows of one key, and what speaks for each.
 struct Rivals<'s, 'a> {
     survey: &'s Survey<'a>,
-    bounds: BTreeMap<PageNo, (Option<i64>, Option<i64>)>,
+    bounds: BTreeMap<PageNo, Bounds>,
     absent: BTreeSet<(PageNo, u16)>,
     /// Pages with a row that an index denies.
     denied: BTreeSet<PageNo>,
@@ -70,14 +71,10 @@ struct Rivals<'s, 'a> {
 
 impl<'s, 'a> Rivals<'s, 'a> {
     fn new(survey: &'s Survey<'a>, plan: &'s TablePlan, slots: &[Slot], selection: &'s Selection) -> Rivals<'s, 'a> {
-        let bounds = slots.iter().filter_map(|s| match *s {
-            Slot::Leaf { page, above, upto, .. } => Some((page, (above, upto))),
-            _ => None,
-        });
         let denied = selection.excluded.values().filter(|e| e.code == Code::DeletedRow).map(|e| e.page);
         Rivals {
             survey,
-            bounds: bounds.collect(),
+            bounds: bounds::of_leaves(slots),
             absent: plan.indexes.iter().flat_map(|i| super::unique::absent(survey, i.object)).collect(),
             denied: denied.collect(),
             by_rowid: plan.key.is_none(),
@@ -88,8 +85,8 @@ impl<'s, 'a> Rivals<'s, 'a> {
     /// What speaks against a row, weightiest first.
     fn doubts(&self, place: (PageNo, u16), rowid: Option<i64>) -> [bool; 4] {
         let (page, _) = place;
-        let (above, upto) = self.bounds.get(&page).copied().unwrap_or_default();
-        let outside = rowid.is_some_and(|r| above.is_some_and(|a| r <= a) || upto.is_some_and(|u| r > u));
+        let bounds = self.bounds.get(&page).copied().unwrap_or_default();
+        let outside = rowid.is_some_and(|r| !bounds::inside(bounds, r));
         let came_back = self.survey.adopted.contains(&page);
         [self.absent.contains(&place), outside, came_back, came_back && self.denied.contains(&page)]
     }

@@ -304,4 +304,17 @@ impl Definition {
             _ => None,
         }
     }
+
+    /// Its name and the name of the table that it belongs to, which may be its own.
+    #[must_use]
+    pub fn names(&self) -> Option<(&Name, &Name)> {
+        match self {
+            Definition::Table(t) => Some((&t.name, &t.name)),
+            Definition::Index(i) => Some((&i.name, &i.table)),
+            Definition::View(v) => Some((&v.name, &v.name)),
+            Definition::Trigger(t) => Some((&t.name, &t.table)),
+            Definition::Virtual(v) => Some((&v.name, &v.name)),
+            Definition::Unknown => None,
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! What CREATE text declares, as owned data.
 
 use crate::finding::Defect;
-use crate::schema::expr::Expr;
+use crate::schema::expr::{Expr, Unknown};
 use crate::schema::name::{Affinity, Collation, Name, StrictType};
 
 /// What was read from CREATE text: always something, and what was wrong with it.
@@ -87,6 +87,19 @@ impl TableDef {
     #[must_use]
     pub fn column(&self, name: &[u8]) -> Option<usize> {
         self.columns.iter().position(|c| c.name.same(name))
+    }
+
+    /// What the expressions of its CHECKs and generated columns have that cannot be computed here.
+    pub fn unknowns(&self) -> impl Iterator<Item = Unknown> + '_ {
+        let checks = self.checks.iter().map(|c| &c.expr);
+        let generated = self.columns.iter().filter_map(|c| c.generated.as_ref()).map(|g| &g.expr);
+        checks.chain(generated).flat_map(Expr::unknowns)
+    }
+
+    /// Whether SQLite refuses the table for one of these: it looks up names when it reads the schema, and allows no subquery.
+    #[must_use]
+    pub fn has_unresolved(&self) -> bool {
+        self.unknowns().any(|u| matches!(u, Unknown::Column(_) | Unknown::Subquery | Unknown::Arguments(_)))
     }
 }
 

@@ -21,7 +21,7 @@ use words::is_type_word;
 use super::damaged::{self, Verb};
 use super::token::{Kind, Token, tokens};
 use super::{Definition, Hint, parse_as};
-use crate::schema::expr::{Expr, Unknown};
+use crate::schema::expr::Unknown;
 use crate::schema::layout::TableLayout;
 use crate::schema::name::Name;
 
@@ -152,12 +152,8 @@ impl Mender<'_> {
 
     fn take(&mut self, sql: Vec<u8>, definition: Definition, words: String, cost: u32) {
         // A function that nobody knows, and that the text did not call, is made of what was a name.
-        let invented = definition.as_table().is_some_and(|t| {
-            let checks = t.checks.iter().map(|c| &c.expr);
-            let generated = t.columns.iter().filter_map(|c| c.generated.as_ref()).map(|g| &g.expr);
-            let mut unknown = checks.chain(generated).flat_map(Expr::unknowns);
-            unknown.any(|u| matches!(u, Unknown::Function(name) if !self.calls.contains(&name.folded())))
-        });
+        let no_call = |u| matches!(u, Unknown::Function(name) if !self.calls.contains(&name.folded()));
+        let invented = definition.as_table().is_some_and(|t| t.unknowns().any(no_call));
         if invented {
             return;
         }

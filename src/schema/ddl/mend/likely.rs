@@ -4,20 +4,12 @@ use super::super::token::tokens;
 use super::super::{Definition, Hint, TableDef};
 use super::Known;
 use super::words::{WORDS, is_type_word};
-use crate::schema::expr::{Expr, Unknown};
 
 /// Whether the text is one that SQLite accepts and that says what the row does. SQLite's own look-up of names in CHECK and in
 /// generated columns is part of it.
 #[must_use]
 pub fn stands(sql: &[u8], definition: &Definition, known: &Known<'_>) -> bool {
-    let (name, table) = match definition {
-        Definition::Table(t) => (&t.name, &t.name),
-        Definition::Index(i) => (&i.name, &i.table),
-        Definition::View(v) => (&v.name, &v.name),
-        Definition::Trigger(t) => (&t.name, &t.table),
-        Definition::Virtual(v) => (&v.name, &v.name),
-        Definition::Unknown => return false,
-    };
+    let Some((name, table)) = definition.names() else { return false };
     let kind = matches!(
         (definition, known.hint),
         (_, Hint::None)
@@ -27,14 +19,7 @@ pub fn stands(sql: &[u8], definition: &Definition, known: &Known<'_>) -> bool {
             | (Definition::Trigger(_), Hint::Trigger)
             | (Definition::Virtual(_), Hint::Virtual)
     );
-    let unresolved = definition.as_table().is_some_and(|t| {
-        let checks = t.checks.iter().map(|c| &c.expr);
-        let generated = t.columns.iter().filter_map(|c| c.generated.as_ref()).map(|g| &g.expr);
-        checks
-            .chain(generated)
-            .flat_map(Expr::unknowns)
-            .any(|u| matches!(u, Unknown::Column(_) | Unknown::Subquery | Unknown::Arguments(_)))
-    });
+    let unresolved = definition.as_table().is_some_and(TableDef::has_unresolved);
     let tree = definition.as_table().is_none_or(|t| known.without_rowid.is_none_or(|w| w == t.without_rowid));
     let owner = !matches!(definition, Definition::Index(_) | Definition::Trigger(_)) || table.same(known.table);
     kind && tree && owner && !unresolved && name.same(known.name) && !tokens(sql).any(|t| t.odd)
