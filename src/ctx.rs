@@ -69,6 +69,12 @@ impl Default for Ctx {
 }
 
 impl Ctx {
+    /// Bytes that one sort may take before it spills: half of the memory limit, at least 1 MiB.
+    #[must_use]
+    pub fn sort_memory(&self) -> usize {
+        (self.limits.memory >> 1).max(1 << 20)
+    }
+
     /// A context with these limits and this watcher.
     #[must_use]
     pub fn new(limits: Limits, progress: Arc<dyn Progress>) -> Ctx {

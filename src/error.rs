@@ -67,6 +67,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// A plan that the survey should have made and did not: an inconsistency of the tool, not of the evidence.
+    pub(crate) fn inconsistent(what: &str) -> Error {
+        Error::SelfCheck { what: what.to_owned() }
+    }
+
     /// An I/O error with its path and what was tried.
     pub fn io(path: &Path, action: &'static str, source: io::Error) -> Error {
         Error::Io { path: path.to_path_buf(), action, source }

@@ -12,26 +12,30 @@
 //! | L1 | [`mod@format`] | decode and encode of every on-disk structure |
 //! | L2 | [`evidence`] | files to page images |
 //! | L3 | [`tree`] | the b-tree walk that survives damage |
-//! | L4 | [`schema`] | `sqlite_schema` to tables, indexes, expressions |
+//! | L4 | [`expr`] | SQL expressions over values |
+//! | L4 | [`schema`] | `sqlite_schema` to tables, indexes, record layouts |
+//! | L4 | [`sort`] | keys as bytes, external merge sort |
 //! | L5 | [`survey`] | a role and an owner for every page, the verdict |
-//! | L6 | [`recover`] | rows with provenance |
 //! | -  | [`fts5`] | the FTS5 index as data |
-//! | L7 | [`build`] | a whole database bottom-up from sorted streams |
+//! | L6 | [`recover`] | one decision for each row, with provenance |
+//! | L7 | [`mod@write`] | a whole database bottom-up from sorted streams: copy, salvage, finish script |
 //! | L8 | [`report`] | the report and the ledger |
-//! | -  | [`pipeline`] | the library calls behind the verbs |
+//! | -  | [`verbs`] | the library calls behind the verbs |
 
-pub mod build;
 pub mod bytes;
 pub mod ctx;
 pub mod error;
 pub mod evidence;
+pub mod expr;
 pub mod finding;
 pub mod format;
 pub mod fts5;
 pub mod ids;
-pub mod pipeline;
 pub mod recover;
 pub mod report;
 pub mod schema;
+pub mod sort;
 pub mod survey;
 pub mod tree;
+pub mod verbs;
+pub mod write;

@@ -22,7 +22,7 @@ use std::process::Command;
 use rayon::prelude::*;
 use rootpage::ctx::Ctx;
 use rootpage::finding::Code;
-use rootpage::pipeline::corpus;
+use rootpage::verbs::corpus;
 use rusqlite::Connection;
 
 /// Problems that no small file can show: unreadable media, a file over 1 GiB, a budget of millions.

@@ -9,8 +9,8 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 
 use rootpage::ctx::{Ctx, Limits, Silent};
-use rootpage::pipeline::{self, Inputs, Options};
 use rootpage::report::diff::{Change, Diff, RowDiff, TableDiff, literal};
+use rootpage::verbs::{self, Inputs, Options};
 use rusqlite::Connection;
 
 fn make(path: &Path, sql: &str) {
@@ -21,7 +21,7 @@ fn diff_with(a: &Path, b: &Path, by_primary_key: bool, limit: u64, memory: Optio
     let mut limits = Limits::default();
     limits.memory = memory.unwrap_or(limits.memory);
     let ctx = Ctx::new(limits, Arc::new(Silent));
-    pipeline::diff(&Inputs::at_path(a), &Inputs::at_path(b), &Options::default(), &[], by_primary_key, limit, &ctx).unwrap()
+    verbs::diff(&Inputs::at_path(a), &Inputs::at_path(b), &Options::default(), &[], by_primary_key, limit, &ctx).unwrap()
 }
 
 fn diff(a: &Path, b: &Path) -> Diff {

@@ -11,7 +11,7 @@
 use std::path::Path;
 
 use rootpage::ctx::Ctx;
-use rootpage::pipeline::{self, Inputs, Options};
+use rootpage::verbs::{self, Inputs, Options};
 use rusqlite::Connection;
 
 const PAGE: usize = 1024;
@@ -46,7 +46,7 @@ fn wipe(dir: &Path, root_of: &str) {
 
 fn recover(dir: &Path) -> Connection {
     let out = dir.join("out.db");
-    pipeline::recover(&Inputs::at_path(&dir.join("x.db")), &Options::default(), &out, &Ctx::default()).unwrap();
+    verbs::recover(&Inputs::at_path(&dir.join("x.db")), &Options::default(), &out, &Ctx::default()).unwrap();
     let db = Connection::open(out).unwrap();
     assert_eq!(db.query_row("PRAGMA integrity_check", [], |r| r.get::<_, String>(0)).unwrap(), "ok");
     db
@@ -100,7 +100,7 @@ fn segments_that_do_not_decode_are_made_anew_by_the_finish_script() {
         make(dir.path(), "fts4");
         let path = dir.path().join("x.db");
         Connection::open(&path).unwrap().execute_batch(damage).unwrap();
-        let report = pipeline::check(&Inputs::at_path(&path), &Options::default(), &Ctx::default()).unwrap();
+        let report = verbs::check(&Inputs::at_path(&path), &Options::default(), &Ctx::default()).unwrap();
         assert_eq!(report.exit_code, 1, "{damage}");
         let db = recover(dir.path());
         db.execute_batch(&std::fs::read_to_string(dir.path().join("out.db.finish.sql")).unwrap()).unwrap();
@@ -127,7 +127,7 @@ fn healthy_segments_with_a_history_are_sound() {
                 db.execute_batch("INSERT INTO f(f) VALUES('merge=20,2')").unwrap();
             }
             if round % 10 == 9 {
-                let report = pipeline::check(&Inputs::at_path(&path), &Options::default(), &Ctx::default()).unwrap();
+                let report = verbs::check(&Inputs::at_path(&path), &Options::default(), &Ctx::default()).unwrap();
                 assert_eq!(report.exit_code, 0, "{module} {round}");
             }
         }

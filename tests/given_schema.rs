@@ -17,8 +17,8 @@ mod rng;
 use std::path::{Path, PathBuf};
 
 use rootpage::ctx::Ctx;
-use rootpage::pipeline::{self, Inputs, Options};
 use rootpage::report::Report;
+use rootpage::verbs::{self, Inputs, Options};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
@@ -51,7 +51,7 @@ impl Case {
         let inputs = Inputs { schema: Some(given), ..Inputs::at_path(&self.dir.path().join("torn.db")) };
         let mut options = Options::default();
         options.force = true;
-        let report = pipeline::recover(&inputs, &options, &out, &Ctx::default()).unwrap();
+        let report = verbs::recover(&inputs, &options, &out, &Ctx::default()).unwrap();
         let db = Connection::open(&out).unwrap();
         let check: String = db.query_row("PRAGMA integrity_check", [], |r| r.get(0)).unwrap();
         assert_eq!(check, "ok");

@@ -31,9 +31,9 @@ use std::time::Duration;
 use rayon::prelude::*;
 use rootpage::ctx::{Ctx, Limits, Silent};
 use rootpage::error::{Error, Result};
-use rootpage::pipeline::{self, Inputs, Options};
 use rootpage::report::Report;
 use rootpage::report::export::{RowSink, RowView, TableInfo};
+use rootpage::verbs::{self, Inputs, Options};
 use rusqlite::Connection;
 
 use rng::Rng;
@@ -131,15 +131,15 @@ fn trial(db: &Path, out: &Path) -> std::result::Result<(), String> {
         Error::NotADatabase { .. } => Ok(()),
         e => Err(format!("{what}: {e}")),
     };
-    match pipeline::check(&inputs, &options, &ctx) {
+    match verbs::check(&inputs, &options, &ctx) {
         Ok(report) => balanced("check", &report)?,
         Err(e) => tolerate("check", e)?,
     }
-    match pipeline::rows(&inputs, &options, None, &mut Drain, &ctx) {
+    match verbs::rows(&inputs, &options, None, &mut Drain, &ctx) {
         Ok(_) => {}
         Err(e) => tolerate("rows", e)?,
     }
-    match pipeline::recover(&inputs, &options, out, &ctx) {
+    match verbs::recover(&inputs, &options, out, &ctx) {
         Ok(report) => {
             balanced("recover", &report)?;
             if report.exit_code < 3 {

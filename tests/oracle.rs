@@ -25,8 +25,8 @@ use std::process::{Command, Output};
 use rayon::prelude::*;
 use rootpage::ctx::Ctx;
 use rootpage::format::Value;
-use rootpage::pipeline::{self, Inputs, Options};
 use rootpage::report::export::{RowSink, RowView, TableInfo};
+use rootpage::verbs::{self, Inputs, Options};
 use rusqlite::Connection;
 
 use judge::{Cell, Tables};
@@ -167,7 +167,7 @@ fn our_rows_are_the_rows_of_sqlite() {
         let con = judge::open(db).map_err(|e| e.to_string())?;
         let mut want = judge::tables(&con).map_err(|e| e.to_string())?;
         let mut keep = Keep::default();
-        pipeline::rows(&Inputs::at_path(db), &Options::default(), None, &mut keep, &Ctx::default()).map_err(|e| e.to_string())?;
+        verbs::rows(&Inputs::at_path(db), &Options::default(), None, &mut keep, &Ctx::default()).map_err(|e| e.to_string())?;
         // A column named rowid hides the rowid from SQL, not from us.
         for (name, rows) in &mut want {
             if let Some(ours) = keep.tables.get_mut(name)

@@ -13,12 +13,12 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use rootpage::build::file::OutputFile;
-use rootpage::build::{AutoVacuum, DatabaseWriter, FileSummary, IndexTree, Settings, TableTree, TreeSummary};
 use rootpage::error::Error;
 use rootpage::format::record::encode_record;
 use rootpage::format::{DatabaseHeader, Encoding, PageKind, Split, Value};
 use rootpage::ids::{PageNo, PageSize, RootPage};
+use rootpage::write::file::OutputFile;
+use rootpage::write::{AutoVacuum, DatabaseWriter, FileSummary, IndexTree, Settings, TableTree, TreeSummary};
 use rusqlite::Connection;
 
 type Writer<'f> = DatabaseWriter<&'f File>;

@@ -1,4 +1,4 @@
-//! Index keys of `build::key` against the order and the equality of real SQLite, and indexes built with them.
+//! Index keys of `sort::key` against the order and the equality of real SQLite, and indexes built with them.
 #![allow(
     missing_docs,
     clippy::unwrap_used,
@@ -11,14 +11,14 @@
 
 use std::fs::File;
 
-use rootpage::build::key::KeyOrder;
-use rootpage::build::sort::Sorter;
-use rootpage::build::{DatabaseWriter, IndexTree, Settings, TableTree};
 use rootpage::format::record::encode_record;
 use rootpage::format::{Encoding, Value};
 use rootpage::ids::{PageNo, PageSize, RootPage};
 use rootpage::schema::Collation;
 use rootpage::schema::key_order::compare_values;
+use rootpage::sort::Sorter;
+use rootpage::sort::key::KeyOrder;
+use rootpage::write::{DatabaseWriter, IndexTree, Settings, TableTree};
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 

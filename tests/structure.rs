@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use rootpage::ctx::Ctx;
-use rootpage::pipeline::{Inputs, Options, recover};
 use rootpage::report::Report;
+use rootpage::verbs::{Inputs, Options, recover};
 use rusqlite::Connection;
 
 struct Case {

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use rootpage::ctx::Ctx;
-use rootpage::pipeline::{self, Inputs, Options};
 use rootpage::report::Report;
+use rootpage::verbs::{self, Inputs, Options};
 use rusqlite::Connection;
 
 const PAGE: usize = 1024;
@@ -57,7 +57,7 @@ fn damaged(dir: &Path, indexes: &str) -> Vec<i64> {
 
 fn recover(dir: &Path) -> (Connection, Report) {
     let out = dir.join("out.db");
-    let report = pipeline::recover(&Inputs::at_path(&dir.join("x.db")), &Options::default(), &out, &Ctx::default()).unwrap();
+    let report = verbs::recover(&Inputs::at_path(&dir.join("x.db")), &Options::default(), &out, &Ctx::default()).unwrap();
     (Connection::open(dir.join("out.db.salvage.db")).unwrap(), report)
 }
 
@@ -175,7 +175,7 @@ fn sqlite_sequence_says_which_rows_are_gone_from_the_end() {
     last.fill(0);
     std::fs::write(&path, bytes).unwrap();
     let out = dir.path().join("out.db");
-    let report = pipeline::recover(&Inputs::at_path(&path), &Options::default(), &out, &Ctx::default()).unwrap();
+    let report = verbs::recover(&Inputs::at_path(&path), &Options::default(), &out, &Ctx::default()).unwrap();
     let table = report.recovery.unwrap().tables.into_iter().find(|t| t.name == "messages").unwrap();
     let gone: Vec<_> = table.lost.iter().filter(|g| g.witness == "sqlite_sequence").collect();
     assert_eq!(gone.iter().map(|g| g.rowids.clone()).collect::<Vec<_>>(), [vec![[first_lost, 300]]], "{:?}", table.lost);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rootpage::ctx::{Ctx, Limits, Progress};
 use rootpage::error::Error;
-use rootpage::pipeline::{self, Inputs, Options};
+use rootpage::verbs::{self, Inputs, Options};
 use rusqlite::Connection;
 
 /// Another process, as it were: adds a row each time that an input is about to be read for the last time.
@@ -55,12 +55,12 @@ fn a_change_under_the_run_is_met_by_a_second_run() {
     let dir = tempfile::tempdir().unwrap();
     let db = made(dir.path());
     let (writer, ctx) = writing(&db, 1);
-    let report = pipeline::check(&Inputs::at_path(&db), &Options::default(), &ctx).unwrap();
+    let report = verbs::check(&Inputs::at_path(&db), &Options::default(), &ctx).unwrap();
     assert_eq!((report.exit_code, writer.runs.load(Ordering::SeqCst)), (0, 2));
 
     let (writer, ctx) = writing(&db, 1);
     let out = dir.path().join("out.db");
-    pipeline::recover(&Inputs::at_path(&db), &Options::default(), &out, &ctx).unwrap();
+    verbs::recover(&Inputs::at_path(&db), &Options::default(), &out, &ctx).unwrap();
     assert_eq!(writer.runs.load(Ordering::SeqCst), 2);
     let rows: i64 = Connection::open(&out).unwrap().query_row("SELECT count(*) FROM t", [], |r| r.get(0)).unwrap();
     assert_eq!(rows, 5, "both late rows: the copy is of the second reading");
@@ -76,9 +76,9 @@ fn what_changes_twice_gets_no_verdict_and_leaves_nothing() {
         let (writer, ctx) = writing(&db, 2);
         let out = dir.path().join("out.db");
         let outcome = match verb {
-            "check" => pipeline::check(&inputs, &Options::default(), &ctx),
-            "recover" => pipeline::recover(&inputs, &Options::default(), &out, &ctx),
-            _ => pipeline::map(&inputs, &Options::default(), &ctx),
+            "check" => verbs::check(&inputs, &Options::default(), &ctx),
+            "recover" => verbs::recover(&inputs, &Options::default(), &out, &ctx),
+            _ => verbs::map(&inputs, &Options::default(), &ctx),
         };
         assert!(matches!(&outcome, Err(Error::Unstable { path, .. }) if *path == db), "{verb}: {outcome:?}");
         assert_eq!((verb, writer.runs.load(Ordering::SeqCst)), (verb, 2));

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use rootpage::ctx::Ctx;
 use rootpage::error::Error;
-use rootpage::pipeline;
 use rootpage::report::Report;
 use rootpage::report::model::{Access, Class, Input, InputRole, Verb};
 use rootpage::report::text;
+use rootpage::verbs;
 
 use super::io::{Fail, complain, emit, style};
 use super::options::{Evidence, Running};
@@ -65,7 +65,7 @@ impl Args {
 
     fn one(&self, db: &Path, gap: bool, ctx: &Ctx) -> Result<u8, Fail> {
         let inputs = self.evidence.inputs(db);
-        let report = match pipeline::check(&inputs, &self.running.options(), ctx) {
+        let report = match verbs::check(&inputs, &self.running.options(), ctx) {
             Ok(report) => report,
             Err(Error::NotADatabase { what, .. }) if self.json => not_a_database(Verb::Check, db, what),
             Err(error) => return Err(error.into()),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use rootpage::error::Error;
-use rootpage::pipeline::corpus;
+use rootpage::verbs::corpus;
 
 use super::io::{Fail, emit};
 use super::options::Running;

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use rootpage::pipeline::{self, Inputs};
 use rootpage::report::text_diff;
+use rootpage::verbs::{self, Inputs};
 
 use super::io::{Fail, emit, style};
 use super::options::Running;
@@ -78,7 +78,7 @@ impl Args {
             inputs
         };
         let (a, b) = (inputs(&self.a, Side::A), inputs(&self.b, Side::B));
-        let diff = pipeline::diff(&a, &b, &self.running.options(), &self.tables, self.primary_key, self.limit, &ctx)?;
+        let diff = verbs::diff(&a, &b, &self.running.options(), &self.tables, self.primary_key, self.limit, &ctx)?;
         emit(&if self.json { diff.to_json() } else { text_diff::render(&diff, &style()) })?;
         Ok(diff.exit_code)
     }

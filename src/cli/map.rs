@@ -4,8 +4,8 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use rootpage::error::Error;
-use rootpage::pipeline;
 use rootpage::report::{html, page_map};
+use rootpage::verbs;
 
 use super::io::{Fail, emit};
 use super::options::{Evidence, Running};
@@ -43,7 +43,7 @@ pub(super) struct Args {
 impl Args {
     pub(super) fn run(self) -> Result<u8, Fail> {
         let ctx = self.running.ctx()?;
-        let report = pipeline::map(&self.evidence.inputs(&self.db), &self.running.options(), &ctx)?;
+        let report = verbs::map(&self.evidence.inputs(&self.db), &self.running.options(), &ctx)?;
         if self.json {
             emit(&page_map::to_json(&report))?;
             return Ok(report.exit_code);

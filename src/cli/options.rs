@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use rootpage::ctx::{Ctx, Limits, Silent};
-use rootpage::pipeline::{Inputs, Options, Snapshot, SuperJournal};
+use rootpage::verbs::{Inputs, Options, Snapshot, SuperJournal};
 
 use super::io::{Bar, Fail, watch_signals};
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use rootpage::ids::PageNo;
-use rootpage::pipeline;
 use rootpage::report::text_page;
+use rootpage::verbs;
 
 use super::io::{Fail, emit, style};
 use super::options::{Evidence, Running};
@@ -40,7 +40,7 @@ impl Args {
             return Err(Fail::Usage("pages are counted from 1; there is no page 0".to_owned()));
         };
         let ctx = self.running.ctx()?;
-        let view = pipeline::page(&self.evidence.inputs(&self.db), &self.running.options(), page, &ctx)?;
+        let view = verbs::page(&self.evidence.inputs(&self.db), &self.running.options(), page, &ctx)?;
         emit(&if self.json { view.to_json() } else { text_page::render(&view, &style(), !self.no_hex) })?;
         Ok(0)
     }

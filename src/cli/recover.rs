@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use rootpage::error::Error;
-use rootpage::pipeline;
 use rootpage::report::model::Verb;
 use rootpage::report::text;
+use rootpage::verbs;
 
 use super::check::not_a_database;
 use super::io::{Fail, emit, style};
@@ -66,7 +66,7 @@ impl Args {
         options.force = self.force;
         options.keep_violations = self.keep_violations;
         options.keep_wal = self.keep_wal;
-        let report = match pipeline::recover(&inputs, &options, &self.out, &ctx) {
+        let report = match verbs::recover(&inputs, &options, &self.out, &ctx) {
             Ok(report) => report,
             Err(Error::NotADatabase { what, .. }) if self.json => not_a_database(Verb::Recover, &self.db, what),
             Err(error) => return Err(error.into()),

@@ -4,8 +4,8 @@ use std::io::{self, BufWriter};
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use rootpage::pipeline;
 use rootpage::report::export::{Csv, JsonLines, RowSink, Sql};
+use rootpage::verbs;
 
 use super::io::Fail;
 use super::options::{Evidence, Running};
@@ -74,7 +74,7 @@ impl Args {
             Format::Csv => Box::new(Csv::new(out)),
             Format::Sql => Box::new(Sql::new(out)),
         };
-        let report = pipeline::rows(&inputs, &self.running.options(), self.table.as_deref(), &mut *sink, &ctx)?;
+        let report = verbs::rows(&inputs, &self.running.options(), self.table.as_deref(), &mut *sink, &ctx)?;
         sink.finish()?;
         Ok(report.exit_code)
     }

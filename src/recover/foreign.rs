@@ -10,12 +10,12 @@ use rayon::prelude::*;
 
 use crate::ctx::Ctx;
 use crate::error::Result;
+use crate::expr::{Datum, apply_affinity, trim_spaces};
 use crate::finding::{Code, Defect, Findings, Site};
 use crate::format::{Cell, Encoding, Fields, Value};
 use crate::ids::{ObjectId, PageNo, wide};
 use crate::recover::Selection;
 use crate::schema::ddl::{ForeignKey, TableDef};
-use crate::schema::expr::{Datum, apply_affinity, trim_spaces};
 use crate::schema::{Affinity, Collation, ObjectKind};
 use crate::survey::entry::EntryHash;
 use crate::survey::plan::{Row, TablePlan};

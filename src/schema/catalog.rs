@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::ddl::{self, Definition, Hint, IndexDef, TableDef, TextProblem, TriggerDef, ViewDef, VirtualDef};
 use super::families::{self, Family};
 use super::layout::{IndexLayout, TableLayout};
-use super::name::Name;
+use crate::expr::name::Name;
 use crate::finding::{Code, Defect, Findings, Site};
 use crate::ids::{ObjectId, PageNo, RootPage, wide};
 
@@ -85,6 +85,18 @@ pub enum ObjectKind {
 }
 
 impl ObjectKind {
+    /// What reports call it.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            ObjectKind::Table => "table",
+            ObjectKind::Index => "index",
+            ObjectKind::View => "view",
+            ObjectKind::Trigger => "trigger",
+            ObjectKind::Virtual => "virtual-table",
+        }
+    }
+
     /// Whether it has a b-tree of its own.
     #[must_use]
     pub fn has_tree(self) -> bool {
@@ -370,7 +382,7 @@ impl Catalog {
             let Some(table) = object.table_def() else { continue };
             let checks = table.checks.iter().map(|c| &c.expr);
             let generated = table.columns.iter().filter_map(|c| c.generated.as_ref()).map(|g| &g.expr);
-            for unknown in checks.chain(generated).filter_map(super::expr::Expr::unknown) {
+            for unknown in checks.chain(generated).filter_map(crate::expr::Expr::unknown) {
                 findings.add_with(Defect::new(Code::ExpressionUnknown, 0, 0, 0), site(object), unknown.to_string());
             }
         }

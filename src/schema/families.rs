@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::catalog::{Object, ObjectKind, site};
 use super::ddl::{TableDef, VirtualDef};
-use super::name::Name;
+use crate::expr::name::Name;
 use crate::finding::{Code, Defect, Findings};
 use crate::ids::ObjectId;
 

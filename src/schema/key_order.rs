@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::expr::trim_spaces;
 use super::{Collation, KeyPart};
+use crate::expr::trim_spaces;
 use crate::format::value::integral;
 use crate::format::{Encoding, Value};
 

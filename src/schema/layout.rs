@@ -1,9 +1,9 @@
 //! How the records of a table or index are laid out.
 
 use super::ddl::{IndexDef, IndexTerm, TableDef, TableScope, UniqueKey};
-use super::expr::{Expr, Scope as _, Unknown};
-use super::name::Collation;
-use super::name::Name;
+use crate::expr::name::Collation;
+use crate::expr::name::Name;
+use crate::expr::{Expr, Scope as _, Unknown};
 
 /// The records of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

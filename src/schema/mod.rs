@@ -4,18 +4,16 @@
 
 pub mod catalog;
 pub mod ddl;
-pub mod expr;
 pub mod families;
 pub mod key_order;
 pub mod layout;
-mod name;
 pub mod row;
 pub mod script;
 pub mod view;
 
+pub use crate::expr::{Affinity, Collation, Name, StrictType, quoted};
 pub use catalog::{Catalog, CatalogOptions, Object, ObjectKind, RowSource, SchemaRow};
 pub use families::{Family, FtsModule, FtsPart};
 pub use layout::{IndexLayout, IndexPart, IndexSource, KeyPart, TableLayout};
-pub use name::{Affinity, Collation, Name, StrictType, quoted};
 pub use row::StoredRow;
 pub use view::{Inner, ViewPlan};

@@ -1,9 +1,9 @@
 //! A stored row as its table declares it.
 
 use super::ddl::TableDef;
-use super::expr::{self, Datum, Expr, Fault, Row, Unknown};
 use super::layout::{IndexLayout, IndexSource, TableLayout};
-use super::name::Affinity;
+use crate::expr::name::Affinity;
+use crate::expr::{self, Datum, Expr, Fault, Row, Unknown};
 use crate::format::{Encoding, Value};
 
 /// How deep generated columns may depend on one another before the row counts as not computable. SQLite refuses loops, and

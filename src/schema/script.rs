@@ -5,7 +5,7 @@ use super::ddl::pieces::Pieces;
 use super::ddl::token::{Token, tokens};
 use super::ddl::{Definition, TableDef, VirtualDef, parse};
 use super::families::{FtsPart, fts5_sql, option};
-use super::name::Name;
+use crate::expr::name::Name;
 
 /// Statements of one script: more than any application has.
 const MAX_STATEMENTS: usize = 100_000;

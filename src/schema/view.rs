@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use super::catalog::{Catalog, Object, ObjectKind};
 use super::ddl::{Join, ResultTerm, TableDef, TableScope};
-use super::expr::{self, Binary, Datum, Expr, Fault, Row, Scope, reads_as_number};
-use super::name::{Collation, Name};
+use crate::expr::name::{Collation, Name};
+use crate::expr::{self, Binary, Datum, Expr, Fault, Row, Scope, reads_as_number};
 use crate::format::Encoding;
 use crate::ids::ObjectId;
 

@@ -1,8 +1,8 @@
 //! Values that are not stored: generated columns, expressions of indexes, conditions.
 
+use crate::expr::{self, Datum, Expr, Fault, Unknown};
 use crate::format::Encoding;
 use crate::schema::Affinity;
-use crate::schema::expr::{self, Datum, Expr, Fault, Unknown};
 use crate::survey::plan::{Constant, Row, TablePlan};
 
 /// How deep generated columns may depend on one another.

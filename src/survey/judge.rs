@@ -1,9 +1,9 @@
 //! A row against the declaration of its table: what `PRAGMA integrity_check` judges, and what a copy must keep.
 
+use crate::expr::Fault;
 use crate::finding::{Code, Defect, Findings, Site};
 use crate::format::Value;
 use crate::ids::wide;
-use crate::schema::expr::Fault;
 use crate::schema::{Affinity, IndexSource};
 use crate::survey::compute::{Computer, Outcome};
 use crate::survey::entry::{EntryHash, EntrySum};
@@ -241,7 +241,7 @@ fn class_fits(class: ClassRule, value: Value<'_>, plan: &TablePlan) -> bool {
         | (ClassRule::Real, Value::Real(_))
         | (ClassRule::Text, Value::Text(_))
         | (ClassRule::Blob, Value::Blob(_)) => true,
-        (ClassRule::NoNumericText, Value::Text(t)) => !crate::schema::expr::reads_as_number(&plan.encoding.to_utf8(t)),
+        (ClassRule::NoNumericText, Value::Text(t)) => !crate::expr::reads_as_number(&plan.encoding.to_utf8(t)),
         (ClassRule::NoNumericText, _) => true,
         _ => false,
     }

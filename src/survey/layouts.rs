@@ -63,7 +63,7 @@ impl Position {
             Value::Blob(_) => one(&mut self.blobs),
             Value::Text(t) => {
                 one(&mut self.texts);
-                if crate::schema::expr::reads_as_number(&encoding.to_utf8(t)) {
+                if crate::expr::reads_as_number(&encoding.to_utf8(t)) {
                     one(&mut self.numeric_texts);
                 }
             }

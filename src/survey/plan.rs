@@ -1,10 +1,10 @@
 //! What a scan needs to know of a table or index, compiled from the catalog once: where each column lies in the record and
 //! which rules a row has to keep.
 
+use crate::expr::Expr;
 use crate::format::{Encoding, Fields, Value};
 use crate::ids::ObjectId;
 use crate::schema::ddl::{ColumnDef, TableDef};
-use crate::schema::expr::Expr;
 use crate::schema::{Affinity, Catalog, IndexPart, IndexSource, Object, StrictType};
 use crate::survey::compute;
 

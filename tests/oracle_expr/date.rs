@@ -175,7 +175,7 @@ fn the_clock_is_unknown() {
         "datetime(1e6,'utc')",
     ] {
         let expr = Bench::expr(text).unwrap();
-        let value = rootpage::schema::expr::constant(&expr);
-        assert!(matches!(value, Err(rootpage::schema::expr::Fault::Unknown(_))), "{text}: {value:?}");
+        let value = rootpage::expr::constant(&expr);
+        assert!(matches!(value, Err(rootpage::expr::Fault::Unknown(_))), "{text}: {value:?}");
     }
 }

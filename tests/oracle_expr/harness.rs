@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use rootpage::expr::{Datum, Expr, Fault, Row, eval};
 use rootpage::schema::ddl::{Definition, parse};
-use rootpage::schema::expr::{Datum, Expr, Fault, Row, eval};
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 

@@ -1,7 +1,7 @@
 //! Expressions against the values that SQLite computes.
 
+use rootpage::expr::{Datum, Fault, eval};
 use rootpage::format::{Encoding, Value};
-use rootpage::schema::expr::{Datum, Fault, eval};
 use rootpage::schema::{StoredRow, TableLayout, ddl};
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
@@ -239,7 +239,7 @@ fn reals_print_as_sqlite_prints_them() {
             _ => (format!("{}e{}", d.roll(1_000_000), d.roll(40) as i32 - 20).parse().unwrap(), true),
         };
         let want: String = q.query_row([x], |r| r.get(0)).unwrap();
-        let got = rootpage::schema::expr::real_text(x);
+        let got = rootpage::expr::real_text(x);
         all += 1;
         same += usize::from(got == want);
         assert!(got == want || !short, "{got} {want}");

@@ -1,8 +1,8 @@
 //! Views against the rows that SQLite gives for them.
 
+use rootpage::expr::Datum;
 use rootpage::finding::Findings;
 use rootpage::format::{Encoding, Value};
-use rootpage::schema::expr::Datum;
 use rootpage::schema::{Catalog, Object, StoredRow, ViewPlan};
 use rusqlite::Connection;
 

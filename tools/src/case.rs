@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use rootpage::format::Value;
-use rootpage::pipeline::corpus::{Expect, ExpectTable, row_hash};
+use rootpage::verbs::corpus::{Expect, ExpectTable, row_hash};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use serde::Deserialize;

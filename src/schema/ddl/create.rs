@@ -6,8 +6,8 @@ use super::definition::{Conflict, Definition, IndexColumn, IndexDef, IndexTerm, 
 use super::expression::Taker;
 use super::table::{KeyTerm, TableBuilder};
 use super::token::Kind;
-use crate::schema::expr::{Expr, Unknown};
-use crate::schema::name::{Collation, Name};
+use crate::expr::name::{Collation, Name};
+use crate::expr::{Expr, Unknown};
 
 impl Taker {
     /// `CREATE TABLE`, with the reason why SQLite would refuse it although it parses.

@@ -8,8 +8,8 @@ use super::definition::{Conflict, Definition, IndexColumn, IndexDef, IndexTerm, 
 use super::expression::number;
 use super::table::{KeyTerm, MAX_COLUMNS, TableBuilder};
 use super::token::{Kind, Token, tokens, unquote};
-use crate::schema::expr::Expr;
-use crate::schema::name::{Collation, Name};
+use crate::expr::Expr;
+use crate::expr::name::{Collation, Name};
 
 /// The verb of a CREATE text, and the tokens behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

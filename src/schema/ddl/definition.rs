@@ -1,8 +1,8 @@
 //! What CREATE text declares, as owned data.
 
+use crate::expr::name::{Affinity, Collation, Name, StrictType};
+use crate::expr::{Expr, Unknown};
 use crate::finding::Defect;
-use crate::schema::expr::{Expr, Unknown};
-use crate::schema::name::{Affinity, Collation, Name, StrictType};
 
 /// What was read from CREATE text: always something, and what was wrong with it.
 #[derive(Debug, Clone)]

@@ -2,8 +2,8 @@
 
 use sqlite3_parser::ast;
 
-use crate::schema::expr::{Between, Binary, Case, Expr, Function, InList, Like, MAX_DEPTH, Unary, Unknown, Unresolved};
-use crate::schema::name::{Affinity, Collation, Name};
+use crate::expr::name::{Affinity, Collation, Name};
+use crate::expr::{Between, Binary, Case, Expr, Function, InList, Like, MAX_DEPTH, Unary, Unknown, Unresolved};
 
 use super::token::unquote;
 

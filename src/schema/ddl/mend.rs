@@ -21,9 +21,9 @@ use words::is_type_word;
 use super::damaged::{self, Verb};
 use super::token::{Kind, Token, tokens};
 use super::{Definition, Hint, parse_as};
-use crate::schema::expr::Unknown;
+use crate::expr::Unknown;
+use crate::expr::name::Name;
 use crate::schema::layout::TableLayout;
-use crate::schema::name::Name;
 
 /// Bytes of SQL that are parsed to mend one text: all readings of a text of usual size, the likelier ones of a long one.
 const BUDGET: usize = 3 << 20;

@@ -21,9 +21,9 @@ pub use definition::*;
 pub(super) use table::column_expr;
 pub use table::{MAX_COLUMNS, TableScope};
 
+use crate::expr::name::Name;
 use crate::finding::{Code, Defect};
 use crate::ids::{small, wide};
-use crate::schema::name::Name;
 use damaged::Verb;
 use expression::{Taker, to_valid};
 use token::{Kind, Token};

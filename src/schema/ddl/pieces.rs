@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::token::{Kind, Token, tokens};
-use crate::schema::name::Name;
+use crate::expr::name::Name;
 
 /// A CREATE TABLE text, cut at the commas of its list.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use super::definition::{Check, ColumnDef, Conflict, DefaultClause, ForeignKey, Generated, KeyColumn, PrimaryKey, TableDef, UniqueKey};
-use crate::schema::expr::{ColumnRef, Expr, Scope};
-use crate::schema::name::{Affinity, Collation, Name, StrictType};
+use crate::expr::name::{Affinity, Collation, Name, StrictType};
+use crate::expr::{ColumnRef, Expr, Scope};
 
 /// SQLite's own bound on the columns of a table (`SQLITE_MAX_COLUMN` can be raised to this, not further).
 pub const MAX_COLUMNS: usize = 32_767;

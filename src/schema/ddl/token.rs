@@ -1,6 +1,6 @@
 //! A tokenizer of SQL text that never gives up: for guards before a parser runs, and for damaged text.
 
-use crate::schema::name::Name;
+use crate::expr::name::Name;
 
 /// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
