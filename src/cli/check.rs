@@ -30,7 +30,7 @@ pub(super) struct Args {
     /// The database; a -wal alone is read as one, too
     #[arg(value_name = "DB", required = true)]
     db: Vec<PathBuf>,
-    /// Print the report as JSON (RECOVERY.md documents it); one document for each DB
+    /// Print the report as JSON (docs/report.md documents it); one document for each DB
     #[arg(long)]
     json: bool,
     #[command(flatten)]

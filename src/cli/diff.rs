@@ -38,7 +38,7 @@ pub(super) struct Args {
     /// Only these tables; without them all, the schema and the header
     #[arg(value_name = "TABLE")]
     tables: Vec<String>,
-    /// Print the difference as JSON (RECOVERY.md documents it)
+    /// Print the difference as JSON (docs/report.md documents it)
     #[arg(long)]
     json: bool,
     /// List at most so many rows of each table; all are counted

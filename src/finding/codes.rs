@@ -1,6 +1,6 @@
 //! The one problem table: every damage the product can name, with how far it spreads and what is done about it.
 //!
-//! Ids are never used twice. X002, X003 and X007 are retired: T001, T009 and the accounting codes of pages say the same. `rootpage explain CODE` prints an entry; `RECOVERY.md` lists all; a test keeps both equal.
+//! Ids are never used twice. X002, X003 and X007 are retired: T001, T009 and the accounting codes of pages say the same. `rootpage explain CODE` prints an entry; `docs/codes.md` lists all; a test keeps both equal.
 
 /// How far a problem spreads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use crate::judge;
 use rayon::prelude::*;
@@ -46,6 +47,13 @@ fn each(what: &str, test: impl Fn(&Path) -> Result<(), String> + Sync) {
     assert!(failures.is_empty(), "{what}: {} of {} cases fail\n{}", failures.len(), cases.len(), failures.join("\n"));
 }
 
+/// The whole corpus, run once for all tests: each case with what came of it.
+fn outcomes() -> &'static [(PathBuf, Result<corpus::Outcome, String>)] {
+    static OUTCOMES: OnceLock<Vec<(PathBuf, Result<corpus::Outcome, String>)>> = OnceLock::new();
+    OUTCOMES
+        .get_or_init(|| all().into_par_iter().map(|c| (c.clone(), corpus::run(&c, &Ctx::default()).map_err(|e| e.to_string()))).collect())
+}
+
 fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     fs::read_dir(dir)
         .unwrap()
@@ -57,8 +65,9 @@ fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
 #[test]
 fn every_case_gives_what_it_expects() {
     each("expectations", |case| {
-        let outcome = corpus::run(case, &Ctx::default()).map_err(|e| e.to_string())?;
-        match (outcome.differences.is_empty(), outcome.open) {
+        let (_, outcome) = outcomes().iter().find(|(c, _)| c == case).unwrap();
+        let outcome = outcome.as_ref().map_err(Clone::clone)?;
+        match (outcome.differences.is_empty(), &outcome.open) {
             (true, Some(_)) => Err("it is met: take `open` out of its case.toml and run `corpus make`".to_owned()),
             (false, None) => Err(outcome.differences.join("\n    ")),
             _ => Ok(()),
@@ -152,8 +161,7 @@ fn judge_copy(dir: &Path, out: &Path) -> Result<(), String> {
 
 #[test]
 fn every_problem_is_provoked_by_a_case() {
-    let found: BTreeSet<String> =
-        all().par_iter().map(|c| corpus::run(c, &Ctx::default()).map(|o| o.codes).unwrap_or_default()).flatten().collect();
+    let found: BTreeSet<String> = outcomes().iter().filter_map(|(_, o)| o.as_ref().ok()).flat_map(|o| o.codes.iter().cloned()).collect();
     let silent: Vec<&str> = Code::ALL
         .iter()
         .map(|c| c.problem().id)

@@ -12,8 +12,8 @@ fn update() -> bool {
 }
 
 #[test]
-fn the_runbook_lists_exactly_the_problem_table() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("RECOVERY.md");
+fn the_list_of_codes_is_the_problem_table() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/codes.md");
     let text = std::fs::read_to_string(&path).unwrap();
     let mut table = "<!-- codes -->\n| code | name | effect | what was found | what is done |\n|---|---|---|---|---|\n".to_owned();
     for code in Code::ALL {
@@ -32,7 +32,33 @@ fn the_runbook_lists_exactly_the_problem_table() {
     if update() {
         std::fs::write(&path, want).unwrap();
     } else {
-        assert!(text == want, "RECOVERY.md and src/finding/codes.rs differ: run this test with UPDATE=1");
+        assert!(text == want, "docs/codes.md and src/finding/codes.rs differ: run this test with UPDATE=1");
+    }
+}
+
+#[test]
+fn the_index_of_the_corpus_lists_every_case() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    let path = root.join("README.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut cases: Vec<_> =
+        std::fs::read_dir(&root).unwrap().map(|e| e.unwrap().path()).filter(|p| p.join("case.toml").is_file()).collect();
+    cases.sort();
+    let mut table = "<!-- cases -->\n| case | what happened | check, recover |\n|---|---|---|\n".to_owned();
+    for case in &cases {
+        let recipe: toml::Table = std::fs::read_to_string(case.join("case.toml")).unwrap().parse().unwrap();
+        let code = |verb: &str| recipe["expect"].get(verb).map_or_else(|| "-".to_owned(), ToString::to_string);
+        let about = recipe["about"].as_str().unwrap().replace('|', "\\|");
+        let name = case.file_name().unwrap().to_string_lossy();
+        writeln!(table, "| [{name}]({name}/case.toml) | {about} | {}, {} |", code("check"), code("recover")).unwrap();
+    }
+    let (head, rest) = text.split_once("<!-- cases -->\n").expect("a place for the cases");
+    let (_, tail) = rest.split_once("<!-- /cases -->").expect("the end of the cases");
+    let want = format!("{head}{table}<!-- /cases -->{tail}");
+    if update() {
+        std::fs::write(&path, want).unwrap();
+    } else {
+        assert!(text == want, "corpus/README.md does not list the cases as they are: run this test with UPDATE=1");
     }
 }
 
@@ -53,9 +79,9 @@ fn fields(value: &serde_json::Value, out: &mut std::collections::BTreeSet<String
 }
 
 #[test]
-fn the_runbook_documents_every_field_of_the_json() {
+fn every_field_of_the_json_is_documented() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(root.join("RECOVERY.md")).unwrap();
+    let text = ["docs/report.md", "RECOVERY.md"].map(|f| std::fs::read_to_string(root.join(f)).unwrap()).concat();
     let dir = tempfile::tempdir().unwrap();
     let run = |args: &[&str]| -> serde_json::Value {
         let out = Command::new(env!("CARGO_BIN_EXE_rootpage")).args(args).current_dir(dir.path()).output().unwrap();
@@ -70,7 +96,7 @@ fn the_runbook_documents_every_field_of_the_json() {
         ["`", ".", "…"].iter().any(|before| ["`", "[]", "."].iter().any(|after| text.contains(&format!("{before}{name}{after}"))))
     };
     let missing: Vec<&String> = names.iter().filter(|name| !told(name)).collect();
-    assert!(missing.is_empty(), "RECOVERY.md does not name {missing:?}");
+    assert!(missing.is_empty(), "docs/report.md and RECOVERY.md do not name {missing:?}");
 }
 
 /// Runs the `console` blocks of a document in one folder that holds `corpus/`, and returns the document with what they print.
