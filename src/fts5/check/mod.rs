@@ -7,49 +7,35 @@
 //!
 //! Memory: about 60 bytes a row and 100 bytes a leaf.
 
+mod content;
 mod layout;
 pub mod order;
+mod postings;
+mod rows;
 mod sums;
 
-use rayon::prelude::*;
-
+use self::content::{Text, Texts};
 pub use self::layout::IdxRow;
-use self::sums::{ByRowid, Expected, Sum};
-use super::config::{Config, Content, Detail, Settings, VERSION, VERSION_SECURE_DELETE};
-use super::segment::cursor::{Blocks, Positions};
-use super::segment::merged::Merged;
-use super::segment::structure::{Averages, Structure};
-use super::segment::{AVERAGES_ID, DataId, MAIN_INDEX, STRUCTURE_ID};
-use super::tokenizer::{Scratch, Tokenizer};
+use self::postings::Postings;
+use self::rows::{Listed, PerRow};
+use self::sums::Sum;
+use super::config::{Config, Content, Detail, Settings, VERSION};
+use super::segment::cursor::Blocks;
+use super::segment::structure::Structure;
+use super::tokenizer::Tokenizer;
 use crate::bytes::varint;
 use crate::finding::{Code, Defect, Findings, Site};
-
-/// Content rows that are tokenized together, in bytes of text.
-const BATCH: usize = 4 << 20;
 
 /// What both sides say of a row.
 #[derive(Debug, Clone, Copy, Default)]
 struct RowState {
     index: Sum,
-    /// A number for the counts of `%_docsize`, and their total.
-    docsize: Option<(u64, u64)>,
+    docsize: Docsize,
     text: Option<Text>,
 }
 
-/// What the text of a row should give.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Text {
-    sum: Sum,
-    /// A number for the token counts.
-    counts: u64,
-}
-
-/// A text by the rules of older releases, where that makes a difference.
-#[derive(Debug, Clone, Copy)]
-struct Older {
-    rules: Rules,
-    text: Text,
-}
+/// A number for the counts that `%_docsize` has of a row, and their total.
+type Docsize = Option<(u64, u64)>;
 
 /// The rules by which an index was made: those of older releases, or today's.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -125,25 +111,39 @@ impl Checked {
     }
 }
 
-/// Takes the rows of the shadow tables and of the content, in any order of tables.
+/// Takes the rows of the shadow tables and of the content. `%_docsize` is best given first.
 #[derive(Debug)]
 pub struct Checker<'a> {
     config: &'a Config,
     settings: &'a Settings,
     tokenizer: Option<&'a Tokenizer>,
-    indexed: Vec<bool>,
-    idx: Vec<IdxRow>,
-    rows: ByRowid<RowState>,
-    totals: Averages,
-    /// By the rules of older releases, where they make a difference.
-    older: ByRowid<Vec<Older>>,
-    batch: Vec<(i64, bool, Vec<Option<Vec<u8>>>)>,
-    batch_bytes: usize,
-    found: Vec<Defect>,
-    averages: Option<Averages>,
-    assumed: Option<Structure>,
+    /// Rows of `%_docsize`.
+    listed: Listed,
+    docsize: PerRow<Docsize>,
+    docsize_rows: u64,
     docsize_whole: bool,
+    postings: Postings<'a>,
+    texts: Texts<'a>,
     out: Checked,
+}
+
+/// Takes the rows of the content while the index is read.
+#[derive(Debug)]
+pub struct ContentRows<'c, 'a> {
+    listed: &'c Listed,
+    texts: &'c mut Texts<'a>,
+}
+
+impl ContentRows<'_, '_> {
+    /// As [`Checker::content_row`].
+    pub fn row(&mut self, rowid: i64, columns: &[Option<&[u8]>]) {
+        self.texts.row(self.listed, rowid, columns);
+    }
+
+    /// As [`Checker::content_row_with_older_reals`].
+    pub fn row_with_older_reals(&mut self, rowid: i64, columns: &[Option<&[u8]>]) {
+        self.texts.row_with_older_reals(self.listed, rowid, columns);
+    }
 }
 
 impl<'a> Checker<'a> {
@@ -154,24 +154,47 @@ impl<'a> Checker<'a> {
             config,
             settings,
             tokenizer,
-            indexed: config.columns.iter().map(|c| c.indexed).collect(),
-            idx: Vec::new(),
-            rows: ByRowid::default(),
-            totals: Averages { rows: 0, tokens: vec![0; config.columns.len()] },
-            older: ByRowid::default(),
-            batch: Vec::new(),
-            batch_bytes: 0,
-            found: Vec::new(),
-            averages: None,
-            assumed: None,
+            listed: Listed::default(),
+            docsize: PerRow::default(),
+            docsize_rows: 0,
             docsize_whole: true,
+            postings: Postings::new(config, settings),
+            texts: Texts::new(config, tokenizer),
             out: Checked { sound: true, ..Checked::default() },
         }
     }
 
     /// A row of `%_idx`.
     pub fn idx_row(&mut self, segment: i64, term: &[u8], page: i64) {
-        self.idx.push(IdxRow { segment, term: term.to_vec(), page });
+        self.postings.idx.push(IdxRow { segment, term: term.to_vec(), page });
+    }
+
+    /// A row of the content: each declared column's text as UTF-8, `None` for NULL. Rows that the application has not indexed
+    /// yet, by its own markers, are not given.
+    pub fn content_row(&mut self, rowid: i64, columns: &[Option<&[u8]>]) {
+        self.texts.row(&self.listed, rowid, columns);
+    }
+
+    /// A row of the content once more, with its real numbers as older releases print them.
+    pub fn content_row_with_older_reals(&mut self, rowid: i64, columns: &[Option<&[u8]>]) {
+        self.texts.row_with_older_reals(&self.listed, rowid, columns);
+    }
+
+    /// Reads the index. `ids` are all ids of `%_data`, in order. To be called once, at any time.
+    pub fn index(&mut self, blocks: &dyn Blocks, ids: impl IntoIterator<Item = i64>) {
+        self.postings.read(&self.listed, blocks, ids);
+    }
+
+    /// Reads the index on another core while `content` gives the rows of the content.
+    pub fn index_beside<R: Send>(
+        &mut self,
+        blocks: &dyn Blocks,
+        ids: impl IntoIterator<Item = i64> + Send,
+        content: impl FnOnce(&mut ContentRows<'_, 'a>) -> R + Send,
+    ) -> R {
+        let Checker { listed, postings, texts, .. } = self;
+        let mut rows = ContentRows { listed, texts };
+        rayon::join(|| content(&mut rows), || postings.read(listed, blocks, ids)).0
     }
 
     /// A row of `%_docsize`.
@@ -184,188 +207,19 @@ impl<'a> Checker<'a> {
         })
         .collect();
         let total = counts.iter().copied().fold(0, u64::saturating_add);
-        self.rows.entry(id).or_default().docsize = Some((sums::counts(counts), total));
-        self.out.docsize_rows = self.out.docsize_rows.saturating_add(1);
-    }
-
-    /// A row of the content: each declared column's text as UTF-8, `None` for NULL. Rows that the application has not indexed
-    /// yet, by its own markers, are not given.
-    pub fn content_row(&mut self, rowid: i64, columns: &[Option<&[u8]>]) {
-        self.out.content_rows = self.out.content_rows.saturating_add(1);
-        self.totals.rows = self.totals.rows.saturating_add(1);
-        self.rows.entry(rowid).or_default().text = Some(Text::default());
-        self.take(rowid, false, columns);
-    }
-
-    /// A row of the content once more, with its real numbers as older releases print them.
-    pub fn content_row_with_older_reals(&mut self, rowid: i64, columns: &[Option<&[u8]>]) {
-        self.take(rowid, true, columns);
-    }
-
-    fn take(&mut self, rowid: i64, older_reals: bool, columns: &[Option<&[u8]>]) {
-        if self.tokenizer.is_none() {
-            return;
-        }
-        let columns: Vec<Option<Vec<u8>>> = self
-            .indexed
-            .iter()
-            .enumerate()
-            .map(|(i, indexed)| columns.get(i).copied().flatten().filter(|_| *indexed).map(<[u8]>::to_vec))
-            .collect();
-        let bytes = columns.iter().flatten().map(Vec::len).fold(64, usize::saturating_add);
-        self.batch_bytes = self.batch_bytes.saturating_add(bytes);
-        self.batch.push((rowid, older_reals, columns));
-        if self.batch_bytes > BATCH {
-            self.tokenize();
-        }
-    }
-
-    /// Tokenizes the rows at hand.
-    fn tokenize(&mut self) {
-        self.batch_bytes = 0;
-        let batch = std::mem::take(&mut self.batch);
-        let Some(tokenizer) = self.tokenizer else { return };
-        let expected =
-            |tokenizer| Expected { tokenizer, detail: self.config.detail, prefixes: &self.config.prefixes, indexed: &self.indexed };
-        let older = tokenizer.older();
-        let (now, before) = (expected(tokenizer), older.as_ref().map(expected));
-        let done: Vec<(i64, bool, Text, Vec<u64>, Option<Text>)> = batch
-            .into_par_iter()
-            .map_init(
-                || (Scratch::default(), Vec::new()),
-                |(scratch, tokens), (rowid, older_reals, columns)| {
-                    let columns: Vec<Option<&[u8]>> = columns.iter().map(Option::as_deref).collect();
-                    let concerns = tokenizer.stems() || columns.iter().flatten().any(|t| t.contains(&0));
-                    let mut text = |by: &Expected<'_>| {
-                        let sum = by.row(&columns, scratch, tokens);
-                        Text { sum, counts: sums::counts(tokens.iter().copied()) }
-                    };
-                    let older = before.as_ref().filter(|_| concerns).map(&mut text);
-                    let text = text(&now);
-                    (rowid, older_reals, text, tokens.clone(), older)
-                },
-            )
-            .collect();
-        for (rowid, older_reals, text, tokens, older) in done {
-            let mut others = Vec::new();
-            if let Some(text) = older.filter(|o| *o != text) {
-                others.push(Older { rules: Rules { older_tokenizer: true, older_reals }, text });
-            }
-            if older_reals {
-                others.push(Older { rules: Rules { older_tokenizer: false, older_reals }, text });
-            } else {
-                for (sum, n) in self.totals.tokens.iter_mut().zip(tokens) {
-                    *sum = sum.saturating_add(n);
-                }
-                self.rows.entry(rowid).or_default().text = Some(text);
-            }
-            if !others.is_empty() {
-                self.older.entry(rowid).or_default().append(&mut others);
-            }
-        }
+        self.listed.push(id);
+        *self.docsize.entry(&self.listed, id) = Some((sums::counts(counts), total));
+        self.docsize_rows = self.docsize_rows.saturating_add(1);
     }
 
     /// Reads the index by this structure instead of its record, which is still checked.
     pub fn assume(&mut self, structure: Structure) {
-        self.assumed = Some(structure);
+        self.postings.assumed = Some(structure);
     }
 
     /// Rows of `%_docsize` may be lost: a row that it does not list was not necessarily deleted.
     pub fn docsize_is_damaged(&mut self) {
         self.docsize_whole = false;
-    }
-
-    fn unsound(&mut self, defect: Defect) {
-        self.out.sound = false;
-        match defect.code {
-            Code::SegmentLeafMissing | Code::SegmentLeafBad | Code::TermOrder => {
-                self.out.bad_leaves = self.out.bad_leaves.saturating_add(1);
-            }
-            Code::TombstonesBad => self.out.deletions_lost = true,
-            _ => {}
-        }
-        self.found.push(defect);
-    }
-
-    /// Reads the index. `ids` are all ids of `%_data`, in order. To be called once, at any time.
-    pub fn index(&mut self, blocks: &dyn Blocks, ids: impl IntoIterator<Item = i64>) {
-        match blocks.block(STRUCTURE_ID) {
-            None => self.unsound(Defect::new(Code::StructureRecordMissing, 0, 0, 0)),
-            Some(block) => match Structure::read(&block) {
-                Ok(structure) => self.out.structure = Some(structure),
-                Err(defect) => self.unsound(defect),
-            },
-        }
-        if let Some(assumed) = self.assumed.take() {
-            // The record decodes and cannot be right.
-            if self.out.structure.is_some() {
-                self.unsound(Defect::new(Code::StructureRecordBad, 0, 0, 0));
-            }
-            self.out.structure = Some(assumed);
-            self.out.deletions_lost = true;
-        }
-        let structure = self.out.structure.clone().unwrap_or_default();
-        let detail = self.config.detail;
-        let mut merged = Merged::new(blocks, &structure, detail);
-        let mut bad_list = None;
-        let (mut term, mut hash) = (Vec::new(), 0);
-        while let Some(posting) = merged.step() {
-            if posting.term != term {
-                term.clone_from(&posting.term);
-                let (index, token) = term.split_first().map_or((0, &[][..]), |(i, t)| (*i, t));
-                hash = sums::term(index, token);
-            }
-            let row = &mut self.rows.entry(posting.rowid).or_default().index;
-            let main = term.first() == Some(&MAIN_INDEX);
-            let mut add = |column, position| {
-                row.hash = row.hash.wrapping_add(sums::entry(hash, column, position));
-                row.tokens = row.tokens.wrapping_add(u64::from(main));
-            };
-            if detail == Detail::None {
-                add(0, 0);
-                continue;
-            }
-            for position in Positions::new(&posting.positions, detail) {
-                match position {
-                    Ok((column, position)) => add(column, position),
-                    Err(defect) => bad_list = bad_list.or(Some(defect)),
-                }
-            }
-        }
-        let secure = self.settings.version == Some(VERSION_SECURE_DELETE);
-        let (defects, seen) = merged.finish();
-        for found in defects {
-            self.unsound(found.defect);
-        }
-        if let Some(defect) = bad_list {
-            self.unsound(defect);
-        }
-        if self.out.structure.is_some() {
-            for defect in layout::check(&self.idx, &seen, blocks, secure) {
-                self.unsound(defect);
-            }
-            for id in ids {
-                let known = match DataId::of(id) {
-                    DataId::Averages | DataId::Structure => true,
-                    // FTS5 itself leaves the last leaf of a segment that a running merge has used up.
-                    DataId::Leaf { segment, page } => {
-                        structure.segments().any(|s| s.id == segment && (s.first == 0 || (s.first..=s.last).contains(&page)))
-                    }
-                    DataId::DoclistIndex { segment, .. } | DataId::Tombstones { segment, .. } => {
-                        structure.segments().any(|s| s.id == segment)
-                    }
-                    DataId::Other(_) => false,
-                };
-                // Nothing reads it, so that nothing is wrong with the index.
-                if !known {
-                    self.found.push(Defect::new(Code::FtsDataStray, 0, u64::from_ne_bytes(id.to_ne_bytes()), 0));
-                }
-            }
-        }
-        if blocks.block(AVERAGES_ID).is_none() {
-            self.unsound(Defect::new(Code::AveragesMissing, 0, 0, 0));
-        }
-        self.averages = blocks.block(AVERAGES_ID).map(|b| Averages::read(&b, self.config.columns.len()));
     }
 
     /// A row of an index that is all there is: it can only be compared with its own counts.
@@ -400,21 +254,49 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// What was given of each row, ascending.
+    fn rows(&self) -> Vec<(i64, RowState)> {
+        let mut unlisted: Vec<i64> = self.docsize.others().chain(self.postings.sums.others()).chain(self.texts.texts.others()).collect();
+        unlisted.sort_unstable();
+        unlisted.dedup();
+        let listed = self.listed.iter().enumerate().map(|(place, rowid)| (rowid, Some(place)));
+        let listed_ids: Vec<i64> = self.listed.iter().collect();
+        let unlisted = unlisted.into_iter().filter(|r| listed_ids.binary_search(r).is_err()).map(|rowid| (rowid, None));
+        let mut rows: Vec<(i64, RowState)> = listed
+            .chain(unlisted)
+            .map(|(rowid, place)| {
+                let mut index = Sum::default();
+                for sum in self.postings.sums.of(place, rowid) {
+                    index.hash = index.hash.wrapping_add(sum.hash);
+                    index.tokens = index.tokens.wrapping_add(sum.tokens);
+                }
+                let docsize = self.docsize.of(place, rowid).find_map(|d| *d);
+                let text = self.texts.texts.of(place, rowid).find_map(|t| *t);
+                (rowid, RowState { index, docsize, text })
+            })
+            .collect();
+        rows.sort_unstable_by_key(|(rowid, _)| *rowid);
+        rows
+    }
+
     /// Compares what was given, and notes what was found at `site`.
     #[must_use]
     pub fn finish(mut self, log: &mut Findings, site: Site) -> Checked {
-        self.tokenize();
+        self.texts.tokenize(&self.listed);
+        self.out.structure = self.postings.structure.take();
+        self.out.sound = self.postings.sound;
+        (self.out.bad_leaves, self.out.deletions_lost) = (self.postings.bad_leaves, self.postings.deletions_lost);
+        (self.out.content_rows, self.out.docsize_rows) = (self.texts.totals.rows, self.docsize_rows);
         if !self.settings.version_is_known() {
             let got = self.settings.version.and_then(|v| u64::try_from(v).ok()).unwrap_or(0);
             log.add(Defect::new(Code::FtsVersionBad, 0, got, u64::try_from(VERSION).unwrap_or(0)), site);
         }
-        for defect in &self.found {
+        for defect in &self.postings.found {
             log.add(*defect, site);
         }
         let has_content = matches!(self.config.content, Content::Stored | Content::External(_));
         let readable = self.out.structure.is_some();
-        let mut rows: Vec<(i64, RowState)> = self.rows.drain().collect();
-        rows.sort_unstable_by_key(|(rowid, _)| *rowid);
+        let rows = self.rows();
         let (mut tokenizer_votes, mut real_votes) = (Votes::default(), Votes::default());
         for (rowid, row) in rows {
             let got = u64::from_ne_bytes(rowid.to_ne_bytes());
@@ -429,7 +311,7 @@ impl<'a> Checker<'a> {
                 add(log, if indexed { Code::PostingsWithoutRow } else { Code::DocsizeWithoutRow }, 0);
                 continue;
             };
-            let variants = self.older.get(&rowid).map_or(&[][..], Vec::as_slice);
+            let variants = self.texts.older.get(&rowid).map_or(&[][..], Vec::as_slice);
             let other = variants.iter().find(|o| o.text.sum.hash == row.index.hash).filter(|_| row.index.hash != text.sum.hash).copied();
             if readable {
                 let named = |f: fn(&Rules) -> bool| variants.iter().any(|o| f(&o.rules) && o.text.sum.hash != text.sum.hash);
@@ -479,11 +361,11 @@ impl<'a> Checker<'a> {
         self.out.rules = Rules { older_tokenizer: by_tokenizer.older > by_tokenizer.newer, older_reals: by_reals.older > by_reals.newer };
         let by_one_rule = self.out.older_nul_rule == 0 && self.out.older_release == 0;
         if has_content && self.tokenizer.is_some() && self.out.is_clean() && by_one_rule {
-            let averages = self.averages.clone().unwrap_or_default();
-            if averages.rows != self.totals.rows {
+            let averages = self.postings.averages.clone().unwrap_or_default();
+            if averages.rows != self.texts.totals.rows {
                 self.out.sound = false;
-                log.add(Defect::new(Code::AveragesDiffer, 0, averages.rows, self.totals.rows), site);
-            } else if let Some((got, want)) = averages.tokens.iter().zip(&self.totals.tokens).find(|(a, b)| a != b) {
+                log.add(Defect::new(Code::AveragesDiffer, 0, averages.rows, self.texts.totals.rows), site);
+            } else if let Some((got, want)) = averages.tokens.iter().zip(&self.texts.totals.tokens).find(|(a, b)| a != b) {
                 self.out.sound = false;
                 log.add(Defect::new(Code::AveragesDiffer, 0, *got, *want), site);
             }

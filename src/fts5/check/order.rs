@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::sums::ByRowid;
+use super::rows::ByRowid;
 use crate::fts5::config::{Config, Detail};
 use crate::fts5::segment::MAIN_INDEX;
 use crate::fts5::segment::cursor::{Blocks, Positions};

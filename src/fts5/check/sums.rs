@@ -1,9 +1,6 @@
 //! Sums that tell whether the index says of a row what its text says: order does not matter, so one pass over each side
 //! is enough.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
 use crate::fts5::config::Detail;
 use crate::fts5::segment::MAIN_INDEX;
 use crate::fts5::tokenizer::{MAX_TOKEN, Scratch, Tokenizer, utf8};
@@ -20,12 +17,11 @@ pub struct Sum {
 
 const K: u64 = 0x9e37_79b9_7f4a_7c15;
 
-fn finish(mut h: u64) -> u64 {
-    h ^= h >> 32;
-    h = h.wrapping_mul(0xd6e8_feb8_6659_fd93);
-    h ^= h >> 29;
-    h = h.wrapping_mul(0xd6e8_feb8_6659_fd93);
-    h ^ h >> 32
+/// Spreads every bit over the whole number: the two halves of a product of twice the width, folded.
+pub fn spread(h: u64) -> u64 {
+    let product = u128::from(h ^ 0xd6e8_feb8_6659_fd93).wrapping_mul(u128::from(K));
+    let (low, high) = (product & u128::from(u64::MAX), product >> 64);
+    u64::try_from(low ^ high).unwrap_or(0)
 }
 
 /// A number for a term with its index byte.
@@ -33,23 +29,27 @@ pub fn term(index: u8, token: &[u8]) -> u64 {
     let mut h = u64::from(index).wrapping_add(1).wrapping_mul(K);
     let (words, rest) = token.as_chunks::<8>();
     for w in words {
-        h = finish(h ^ u64::from_le_bytes(*w)).wrapping_mul(K);
+        h = spread(h ^ u64::from_le_bytes(*w)).wrapping_mul(K);
     }
-    let mut last = [0; 8];
-    for (place, b) in last.iter_mut().zip(rest) {
-        *place = *b;
+    spread(h ^ tail(rest) ^ wide(token.len()).rotate_left(48))
+}
+
+/// Fewer than eight bytes as a number; with their count it says all of them. Read in two halves that may overlap.
+fn tail(bytes: &[u8]) -> u64 {
+    match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        (Some(first), Some(last)) => u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32,
+        _ => bytes.iter().fold(0, |n, b| n << 8 | u64::from(*b)),
     }
-    finish(h ^ u64::from_le_bytes(last) ^ wide(token.len()).rotate_left(48))
 }
 
 /// A number for an entry.
 pub fn entry(term: u64, column: u32, position: u32) -> u64 {
-    finish(term ^ (u64::from(column) << 32 | u64::from(position)).wrapping_mul(K))
+    spread(term ^ (u64::from(column) << 32 | u64::from(position)).wrapping_mul(K))
 }
 
 /// A number for the token counts of a row.
 pub fn counts(counts: impl IntoIterator<Item = u64>) -> u64 {
-    counts.into_iter().fold(K, |h, n| finish(h ^ n).wrapping_mul(K))
+    counts.into_iter().fold(K, |h, n| spread(h ^ n).wrapping_mul(K))
 }
 
 /// What the index should say of a row.
@@ -100,26 +100,3 @@ impl Expected<'_> {
         }
     }
 }
-
-/// Hashes rowids; they are no secret and their order is sorted away.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct RowidHasher(u64);
-
-impl Hasher for RowidHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &b in bytes {
-            self.0 = (self.0 ^ u64::from(b)).wrapping_mul(K);
-        }
-    }
-
-    fn write_i64(&mut self, n: i64) {
-        self.0 = finish(u64::from_ne_bytes(n.to_ne_bytes()));
-    }
-}
-
-/// A map by rowid.
-pub type ByRowid<T> = HashMap<i64, T, BuildHasherDefault<RowidHasher>>;

@@ -434,19 +434,22 @@ fn compare(
             selections.insert(id, selection);
         }
     }
-    let read = index.source.each(survey, &selections, None, Reals::Newer, ctx, &mut |rowid, columns| {
-        checker.content_row(rowid, columns);
-        Ok(())
-    })?;
-    if read.reals_differ {
-        index.source.each(survey, &selections, None, Reals::OnlyOlder, ctx, &mut |rowid, columns| {
-            checker.content_row_with_older_reals(rowid, columns);
+    let source = &index.source;
+    let read = checker.index_beside(&blocks, blocks.ids(), |content| {
+        let read = source.each(survey, &selections, None, Reals::Newer, ctx, &mut |rowid, columns| {
+            content.row(rowid, columns);
             Ok(())
         })?;
-    }
+        if read.reals_differ {
+            source.each(survey, &selections, None, Reals::OnlyOlder, ctx, &mut |rowid, columns| {
+                content.row_with_older_reals(rowid, columns);
+                Ok(())
+            })?;
+        }
+        Ok(read)
+    })?;
     (judged.unread, judged.first_unread) = (read.unread, read.first_unread);
     judged.unordered = !read.ordered;
-    checker.index(&blocks, blocks.ids());
     ctx.check()?;
     let mut own = Findings::new(log.cap());
     let checked = checker.finish(&mut own, site);
