@@ -21,6 +21,7 @@
 //! | L7 | [`mod@write`] | a whole database bottom-up from sorted streams: copy, salvage, finish script |
 //! | L8 | [`report`] | the report and the ledger |
 //! | -  | [`verbs`] | the library calls behind the verbs |
+//! | -  | [`host`] | where a file lives: mounts, processes that hold it, locks |
 
 pub mod bytes;
 pub mod ctx;
@@ -30,6 +31,7 @@ pub mod expr;
 pub mod finding;
 pub mod format;
 pub mod fts5;
+pub mod host;
 pub mod ids;
 pub mod recover;
 pub mod report;

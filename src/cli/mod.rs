@@ -4,6 +4,7 @@ mod check;
 mod completions;
 mod corpus;
 mod diff;
+mod doctor;
 mod explain;
 mod io;
 mod map;
@@ -62,6 +63,7 @@ enum Verb {
     Map(map::Args),
     Page(page::Args),
     Diff(diff::Args),
+    Doctor(doctor::Args),
     Explain(explain::Args),
     #[command(subcommand)]
     Corpus(corpus::Args),
@@ -88,6 +90,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Map(args) => args.run(),
         Verb::Page(args) => args.run(),
         Verb::Diff(args) => args.run(),
+        Verb::Doctor(args) => args.run(),
         Verb::Explain(args) => args.run(),
         Verb::Corpus(args) => args.run(),
         Verb::Completions(args) => args.run(Cli::command()),
