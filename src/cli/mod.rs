@@ -7,10 +7,12 @@ mod diff;
 mod doctor;
 mod explain;
 mod io;
+mod journal_mode;
 mod map;
 mod options;
 mod page;
 mod recover;
+mod restore;
 mod rows;
 
 use std::ffi::OsString;
@@ -33,6 +35,8 @@ Examples:
   rootpage recover state.db -o state.clean.db  a clean copy, and a report of every loss
   rootpage rows state.db messages              the rows of a table as JSON lines
   rootpage diff state.db state.clean.db        how two databases differ, row by row
+  rootpage restore OUT --from OUT.salvage.db -o OUT2   set-aside rows into a new copy
+  rootpage doctor state.db                     where it lives, who has it open
   rootpage explain P001                        what a finding means
 
 Exit codes:
@@ -64,6 +68,8 @@ enum Verb {
     Page(page::Args),
     Diff(diff::Args),
     Doctor(doctor::Args),
+    JournalMode(journal_mode::Args),
+    Restore(restore::Args),
     Explain(explain::Args),
     #[command(subcommand)]
     Corpus(corpus::Args),
@@ -91,6 +97,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Page(args) => args.run(),
         Verb::Diff(args) => args.run(),
         Verb::Doctor(args) => args.run(),
+        Verb::JournalMode(args) => args.run(),
+        Verb::Restore(args) => args.run(),
         Verb::Explain(args) => args.run(),
         Verb::Corpus(args) => args.run(),
         Verb::Completions(args) => args.run(Cli::command()),

@@ -7,6 +7,7 @@
 mod diagnose;
 pub mod doctor;
 pub mod holders;
+pub mod journal_mode;
 pub mod locks;
 pub mod log_state;
 pub mod mounts;

@@ -2,11 +2,13 @@
 
 use std::fmt::Write as _;
 
-use crate::report::human::{bytes, escape, wrap};
+use crate::report::human::{bytes, count, counted, escape, wrap};
+use crate::report::model::Class;
 use crate::report::text::Style;
 
 use super::diagnose::summary;
-use super::doctor::{Diagnosis, Examined, JournalMode, Urgency};
+use super::doctor::{Diagnosis, Examined, JournalMode, Step, Urgency};
+use super::journal_mode::Converted;
 
 /// The whole diagnosis.
 #[must_use]
@@ -47,12 +49,15 @@ fn one(x: &Examined, style: &Style, out: &mut String) {
         };
         paragraph(&format!("  {tag} "), "           ", &finding.sentence, style, out);
     }
-    let steps: Vec<_> = x.findings.iter().flat_map(|f| &f.steps).collect();
-    if steps.is_empty() {
-        return;
-    }
-    out.push_str("  Next steps\n");
-    for (i, step) in steps.iter().enumerate() {
+    steps(x.findings.iter().flat_map(|f| &f.steps), style, out);
+}
+
+/// Numbered steps with their commands.
+fn steps<'s>(steps: impl Iterator<Item = &'s Step>, style: &Style, out: &mut String) {
+    for (i, step) in steps.enumerate() {
+        if i == 0 {
+            out.push_str("  Next steps\n");
+        }
         paragraph(&format!("  {}. ", i.saturating_add(1)), "     ", &step.words, style, out);
         for command in &step.commands {
             let _ = writeln!(out, "       {command}");
@@ -65,4 +70,27 @@ fn paragraph(first: &str, rest: &str, text: &str, style: &Style, out: &mut Strin
     for (i, line) in wrap(&escape(text), width).iter().enumerate() {
         let _ = writeln!(out, "{}{line}", if i == 0 { first } else { rest });
     }
+}
+
+/// What a conversion of the journal mode came to.
+#[must_use]
+pub fn converted(done: &Converted, style: &Style) -> String {
+    let mut out = String::new();
+    match (&done.out, &done.refused) {
+        (Some(path), _) => {
+            let log = if done.from_log > 0 { format!(", {} of them from the log", count(u64::from(done.from_log))) } else { String::new() };
+            let rolled = if done.rolled_back { ", an unfinished transaction rolled back" } else { "" };
+            let pages = counted(u64::from(done.pages), "page");
+            paragraph("", "", &format!("{path}: a copy in {} mode, {pages}{log}{rolled}.", done.mode.word()), style, &mut out);
+            if done.damage > Class::Healthy {
+                paragraph("", "", &format!("It is damaged as before ({}); no row is at stake.", done.damage.word()), style, &mut out);
+            }
+        }
+        (None, why) => {
+            let why = why.as_deref().unwrap_or_default().trim_end_matches('.');
+            paragraph("", "", &format!("{}: no copy was written. {why}.", done.path), style, &mut out);
+        }
+    }
+    steps(done.steps.iter(), style, &mut out);
+    out
 }

@@ -100,6 +100,12 @@ fn after_recover(report: &Report) -> Vec<Step> {
             },
             vec![format!("sqlite3 {} .tables", shell(&salvage.path))],
         ));
+        if aside {
+            steps.push(step(
+                "Rows that were set aside come back into a new copy, with their indexes and search indexes; this says what would be restored and what conflicts:",
+                vec![format!("rootpage restore {} --from {} --dry-run", shell(out), shell(&salvage.path))],
+            ));
+        }
     }
     steps
 }

@@ -8,6 +8,7 @@ pub(crate) mod hidden;
 mod page;
 mod page_map;
 mod recover;
+pub mod restore;
 mod rows;
 mod schema_source;
 

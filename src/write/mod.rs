@@ -23,6 +23,7 @@ use std::io::{Seek, Write};
 use std::path::Path;
 
 pub use index::IndexTree;
+pub(crate) use pages::stamp;
 pub use tree::{TableTree, TreeSummary};
 
 use crate::error::{Error, Result};

@@ -285,7 +285,7 @@ impl<'a> Pieces<'a> {
 
 /// Writes the checksum of SQLite's checksum VFS into the last 8 bytes of a page that reserves them: two running sums over
 /// pairs of little-endian words, each sum taking in the other.
-fn stamp(page: &mut [u8]) {
+pub(crate) fn stamp(page: &mut [u8]) {
     let Some((body, tail)) = page.split_last_chunk_mut::<8>() else { return };
     let (mut s1, mut s2) = (0_u32, 0_u32);
     for [a, b, c, d, e, f, g, h] in body.as_chunks::<8>().0 {

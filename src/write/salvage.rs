@@ -313,8 +313,14 @@ impl RecordMaker {
         let suggested = survey.suggested.get(&(page, no)).copied();
         let suggested = if mirror.hidden && mirror.plan.alias.is_none() { cell.rowid } else { suggested };
         let restore = breakers::restore(mirror.plan, &mirror.name, page, no, mirror.broken(page, no), suggested);
-        // What the copy has under the same key is an older or another version of the row.
-        let restore = if mirror.hidden { restore.replacen("INSERT INTO", "INSERT OR REPLACE INTO", 1) } else { restore };
+        // What the copy has under the same key is an older or another version of the row. A statement that replaces it would
+        // leave its old text in an external-content search index: triggers do not fire for what OR REPLACE deletes.
+        let restore = if mirror.hidden {
+            let table = crate::report::human::shell(&mirror.plan.name);
+            format!("rootpage restore OUT --from OUT.salvage.db --table {table} --how hidden --replace -o OUT2")
+        } else {
+            restore
+        };
         let how = match survey.adopted.contains(&page) {
             _ if mirror.hidden => How::Hidden,
             true => How::Adopted,

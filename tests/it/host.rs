@@ -264,6 +264,24 @@ mod live {
     }
 
     #[test]
+    fn a_store_that_is_held_is_not_converted() {
+        use rootpage::host::journal_mode::{Mode, convert};
+        let dir = tempfile::tempdir().unwrap();
+        let path = store(dir.path(), "wal");
+        let other = Other::start("commit", &path);
+        let out = dir.path().join("out.db");
+        let go = || convert(&path, Mode::Delete, &out, &Options::default(), &Ctx::default()).unwrap();
+        let done = go();
+        assert!(done.exit_code == 3 && done.refused.as_ref().unwrap().contains(&other.0.id().to_string()), "{done:?}");
+        assert!(!out.exists());
+        drop(other);
+        let done = go();
+        assert!(done.exit_code == 0 && done.from_log > 0, "{done:?}");
+        let n: i64 = Connection::open(&out).unwrap().query_row("SELECT count(*) FROM t", [], |r| r.get(0)).unwrap();
+        assert_eq!(n, 2);
+    }
+
+    #[test]
     fn a_name_that_ends_like_a_deleted_file_is_none() {
         let dir = tempfile::tempdir().unwrap();
         let path = store(dir.path(), "delete");

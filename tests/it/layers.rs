@@ -29,7 +29,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("write", &["format", "evidence", "tree", "expr", "schema", "sort", "survey", "fts5", "recover", "report", "verbs"]),
     ("report", &["format", "expr", "schema", "survey", "recover"]),
     ("verbs", &["format", "evidence", "tree", "expr", "schema", "sort", "survey", "fts5", "recover", "write", "report"]),
-    ("host", &["format", "evidence", "report", "verbs"]),
+    ("host", &["format", "evidence", "write", "report", "verbs"]),
     ("triage", &["format", "evidence", "survey", "recover", "report", "verbs", "host"]),
     ("hermes", &["format", "evidence", "tree", "expr", "schema", "sort", "survey", "fts5", "recover", "write", "report", "verbs"]),
 ];

@@ -38,6 +38,7 @@ mod headers;
 mod host;
 mod hostile;
 mod html_report;
+mod journal_mode;
 #[cfg(unix)]
 mod large;
 mod layers;
@@ -52,6 +53,7 @@ mod page_map;
 mod page_one;
 mod public;
 mod report_samples;
+mod restore;
 mod search_index;
 mod sidecars;
 mod structure;
