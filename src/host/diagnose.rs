@@ -61,8 +61,8 @@ pub(super) fn deleted(x: &Examined, real: &Path, wanted: &Wanted, out: &mut Vec<
                 let how = if r.steady { "" } else { "; it was written to meanwhile, rescue it once more" };
                 let words = format!("It was copied out ({}{how}). What the database holds with it:", bytes(r.bytes));
                 let command = match file {
-                    Which::Wal => format!("rootpage check {} --wal {}", shell(&real.display().to_string()), shell(&copy)),
-                    Which::Journal => format!("rootpage check {} --journal {}", shell(&real.display().to_string()), shell(&copy)),
+                    Which::Wal => format!("rootpage check {} --wal {}", shell(&x.shown.display().to_string()), shell(&copy)),
+                    Which::Journal => format!("rootpage check {} --journal {}", shell(&x.shown.display().to_string()), shell(&copy)),
                     _ => format!("rootpage check {}", shell(&copy)),
                 };
                 steps.push(step(words, vec![command]));
@@ -71,7 +71,7 @@ pub(super) fn deleted(x: &Examined, real: &Path, wanted: &Wanted, out: &mut Vec<
             let folder = wanted.rescue.as_ref().map_or_else(|| "rescued".to_owned(), |p| p.display().to_string());
             steps.push(step(
                 "Copy it out first, while the process still runs:",
-                vec![format!("rootpage doctor {} --rescue {}", shell(&real.display().to_string()), shell(&folder))],
+                vec![format!("rootpage doctor {} --rescue {}", shell(&x.shown.display().to_string()), shell(&folder))],
             ));
         }
         let sentence = format!("The {} was deleted or replaced while {who} has it open ({size}; {state}). {meaning}.", file.words());
@@ -80,16 +80,9 @@ pub(super) fn deleted(x: &Examined, real: &Path, wanted: &Wanted, out: &mut Vec<
 }
 
 /// The mount, together with the mode.
-pub(super) fn place(
-    x: &Examined,
-    real: &Path,
-    patient: &Patient,
-    of_folder: Option<&Mount>,
-    of_file: Option<&Mount>,
-    out: &mut Vec<Finding>,
-) {
+pub(super) fn place(x: &Examined, patient: &Patient, of_folder: Option<&Mount>, of_file: Option<&Mount>, out: &mut Vec<Finding>) {
     let Some(place) = &x.place else { return };
-    let db = real.display().to_string();
+    let db = x.shown.display().to_string();
     let wal = x.journal_mode == Some(JournalMode::Wal) || x.log.is_some_and(|l| l.frames > 0);
     let at = if place.point == "/" { String::new() } else { format!(" at {}", place.point) };
     let mount = format!("{}{at}, {}", place.fstype, place.class.words());
@@ -176,8 +169,8 @@ pub(super) fn place(
 }
 
 /// What the pages say.
-pub(super) fn damage(real: &Path, report: Option<&Result<Report>>, out: &mut Vec<Finding>) {
-    let db = shell(&real.display().to_string());
+pub(super) fn damage(x: &Examined, report: Option<&Result<Report>>, out: &mut Vec<Finding>) {
+    let db = shell(&x.shown.display().to_string());
     match report {
         None => {}
         Some(Ok(report)) if report.verdict.class == Class::Healthy => {
@@ -190,7 +183,7 @@ pub(super) fn damage(real: &Path, report: Option<&Result<Report>>, out: &mut Vec
                 "Look closer, and write a clean copy:",
                 vec![
                     format!("rootpage check {db}"),
-                    format!("rootpage recover {db} -o {}", shell(&format!("{}.recovered", real.display()))),
+                    format!("rootpage recover {db} -o {}", shell(&format!("{}.recovered", x.shown.display()))),
                 ],
             )];
             out.push(Finding { kind: "damage", urgency, sentence: report.verdict.sentence.clone(), steps });
@@ -360,7 +353,7 @@ pub(super) fn waiting(x: &Examined, out: &mut Vec<Finding>) {
 /// Whether a version of SQLite has the bug that a reset of the log may lose a checkpoint: 3.7.0 up to the releases that
 /// mended it, 3.44.6, 3.50.7 and 3.51.3.
 pub(super) fn has_reset_bug(version: u32) -> bool {
-    version >= 3_007_000 && version < 3_051_003 && !(3_050_007..3_051_000).contains(&version) && !(3_044_006..3_045_000).contains(&version)
+    (3_007_000..3_051_003).contains(&version) && !(3_050_007..3_051_000).contains(&version) && !(3_044_006..3_045_000).contains(&version)
 }
 
 /// The version in the header.

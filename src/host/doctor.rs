@@ -136,6 +136,9 @@ pub struct Examined {
     pub path: String,
     /// The path without links.
     pub real_path: String,
+    /// The path that commands name: as it was given, unless that is a link.
+    #[serde(skip)]
+    pub(super) shown: PathBuf,
     /// The name that the application has for it.
     pub name: Option<String>,
     /// Its size in bytes; `None`: it is not there.
@@ -222,6 +225,10 @@ fn one(patient: &Patient, real: &Path, table: Option<&MountTable>, wanted: &Want
     let mut x = Examined {
         path: patient.path.display().to_string(),
         real_path: real.display().to_string(),
+        shown: match std::fs::symlink_metadata(&patient.path) {
+            Ok(meta) if meta.is_symlink() => real.to_path_buf(),
+            _ => patient.path.clone(),
+        },
         name: patient.name.clone(),
         bytes: std::fs::metadata(real).ok().filter(std::fs::Metadata::is_file).map(|m| m.len()),
         journal_mode: None,
@@ -267,8 +274,8 @@ fn one(patient: &Patient, real: &Path, table: Option<&MountTable>, wanted: &Want
     }
     let mut findings = Vec::new();
     super::diagnose::deleted(&x, real, wanted, &mut findings);
-    super::diagnose::place(&x, real, patient, of_folder, of_file, &mut findings);
-    super::diagnose::damage(real, report.as_ref(), &mut findings);
+    super::diagnose::place(&x, patient, of_folder, of_file, &mut findings);
+    super::diagnose::damage(&x, report.as_ref(), &mut findings);
     super::diagnose::sidecars(&x, real, &mut findings);
     super::diagnose::emptiness(&x, report.as_ref().and_then(|r| r.as_ref().ok()), &mut findings);
     super::diagnose::waiting(&x, &mut findings);

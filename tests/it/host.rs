@@ -152,8 +152,9 @@ mod live {
             "commit" => c.execute_batch("PRAGMA wal_autocheckpoint=0; INSERT INTO t VALUES(2, 'two')").unwrap(),
             other => panic!("{other}"),
         }
-        println!("ready");
-        std::io::stdout().flush().unwrap();
+        let mut out = std::io::stdout();
+        out.write_all(b"ready\n").unwrap();
+        out.flush().unwrap();
         let mut line = String::new();
         std::io::stdin().read_line(&mut line).unwrap();
         // Ends without closing the connection, so that nothing is checkpointed.
