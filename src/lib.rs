@@ -19,11 +19,13 @@
 //! | -  | [`fts5`] | the FTS5 index as data |
 //! | L6 | [`recover`] | one decision for each row, with provenance |
 //! | L7 | [`mod@write`] | a whole database bottom-up from sorted streams: copy, salvage, finish script |
+//! | -  | [`carve`] | rows that are no longer live, with the places that hold them |
 //! | L8 | [`report`] | the report and the ledger |
 //! | -  | [`verbs`] | the library calls behind the verbs |
 //! | -  | [`host`] | where a file lives: mounts, processes that hold it, locks |
 
 pub mod bytes;
+pub mod carve;
 pub mod ctx;
 pub mod error;
 pub mod evidence;

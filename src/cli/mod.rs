@@ -1,5 +1,6 @@
 //! L9: one file a verb. No decision about damage is made here.
 
+mod carve;
 mod check;
 mod completions;
 mod corpus;
@@ -34,6 +35,7 @@ Examples:
   rootpage check state.db                      what is damaged, and what it means
   rootpage recover state.db -o state.clean.db  a clean copy, and a report of every loss
   rootpage rows state.db messages              the rows of a table as JSON lines
+  rootpage carve state.db -o carved.db         deleted and older rows, with their places
   rootpage diff state.db state.clean.db        how two databases differ, row by row
   rootpage restore OUT --from OUT.salvage.db -o OUT2   set-aside rows into a new copy
   rootpage doctor state.db                     where it lives, who has it open
@@ -64,6 +66,7 @@ enum Verb {
     Check(check::Args),
     Recover(recover::Args),
     Rows(rows::Args),
+    Carve(carve::Args),
     Map(map::Args),
     Page(page::Args),
     Diff(diff::Args),
@@ -93,6 +96,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Check(args) => args.run(),
         Verb::Recover(args) => args.run(),
         Verb::Rows(args) => args.run(),
+        Verb::Carve(args) => args.run(),
         Verb::Map(args) => args.run(),
         Verb::Page(args) => args.run(),
         Verb::Diff(args) => args.run(),

@@ -86,6 +86,8 @@ pub enum Verb {
     Rows,
     /// `rootpage map`.
     Map,
+    /// `rootpage carve`.
+    Carve,
 }
 
 impl Verb {
@@ -97,6 +99,7 @@ impl Verb {
             Verb::Recover => "recover",
             Verb::Rows => "rows",
             Verb::Map => "map",
+            Verb::Carve => "carve",
         }
     }
 }

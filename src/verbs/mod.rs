@@ -1,5 +1,6 @@
 //! The library calls behind the verbs: run the layers in order, return a report.
 
+mod carve;
 pub mod corpus;
 mod describe;
 mod diff;
@@ -11,6 +12,8 @@ mod recover;
 pub mod restore;
 mod rows;
 mod schema_source;
+
+pub use carve::{carve, carve_rows};
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

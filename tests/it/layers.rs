@@ -27,8 +27,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     // What a row is called in reports, and what was written, are still named across these two rooms.
     ("recover", &["format", "evidence", "tree", "expr", "schema", "sort", "survey", "fts5", "write", "report"]),
     ("write", &["format", "evidence", "tree", "expr", "schema", "sort", "survey", "fts5", "recover", "report", "verbs"]),
+    ("carve", &["format", "evidence", "tree", "expr", "schema", "sort", "survey", "fts5", "recover", "write", "report"]),
     ("report", &["format", "expr", "schema", "survey", "recover"]),
-    ("verbs", &["format", "evidence", "tree", "expr", "schema", "sort", "survey", "fts5", "recover", "write", "report"]),
+    ("verbs", &["format", "evidence", "tree", "expr", "schema", "sort", "survey", "fts5", "recover", "write", "report", "carve"]),
     ("host", &["format", "evidence", "write", "report", "verbs"]),
     ("triage", &["format", "evidence", "survey", "recover", "report", "verbs", "host"]),
     ("hermes", &["format", "evidence", "tree", "expr", "schema", "sort", "survey", "fts5", "recover", "write", "report", "verbs"]),

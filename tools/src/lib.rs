@@ -5,6 +5,7 @@
 pub mod case;
 pub mod corrupt;
 pub mod dbgen;
+pub mod histories;
 pub mod judge;
 pub mod pages;
 pub mod rng;
