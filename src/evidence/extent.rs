@@ -1,7 +1,7 @@
 //! How far the database reaches in its file: page count, foreign bytes behind it, other databases, displaced bytes.
 
+use super::geometry::{Geometry, PageOne, grade, site_one};
 use super::page_fit;
-use super::page_one::{Geometry, PageOne, grade, site_one};
 use crate::bytes::u32_at;
 use crate::finding::{Code, Defect, Findings};
 use crate::format::cell::Split;

@@ -8,6 +8,7 @@ mod displaced;
 mod edges;
 mod extent;
 pub mod fit;
+mod geometry;
 pub mod input;
 pub mod journal;
 pub mod lineage;

@@ -2,7 +2,7 @@
 
 use crate::bytes::{put_varint, put_varint_i64, u32_at, varint, varint_i64};
 use crate::finding::{Code, Defect};
-use crate::format::page::PageKind;
+use crate::format::page_kind::PageKind;
 use crate::ids::{idx, small, wide};
 
 /// Rules by which a payload is split, for one usable page size.

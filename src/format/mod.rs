@@ -9,6 +9,7 @@ pub mod freelist;
 pub mod header;
 pub mod journal;
 pub mod page;
+pub mod page_kind;
 pub mod ptrmap;
 pub mod record;
 pub mod value;
@@ -16,6 +17,7 @@ pub mod wal;
 
 pub use cell::{Cell, Split};
 pub use header::DatabaseHeader;
-pub use page::{Page, PageKind};
+pub use page::Page;
+pub use page_kind::PageKind;
 pub use record::{Field, Fields};
 pub use value::{Encoding, Value};

@@ -22,7 +22,7 @@ use crate::survey::layouts::Profile;
 use crate::survey::plan::{IndexPlan, Row, TablePlan};
 use crate::survey::{Survey, branches, compare, orphan_trees, pointer_map};
 use crate::tree::payload::PayloadReader;
-use crate::tree::{Owner, Pages, Role, Slot, Tree, TreeKind};
+use crate::tree::{Pages, Role, Slot, Tree, TreeKind};
 
 /// Orphans against trees with holes: enough for a million orphans and a hundred trees.
 const COMPARISONS: u64 = 100_000_000;
@@ -211,7 +211,7 @@ struct Filling {
 /// Puts pages in the place of holes, and claims them for the tree.
 fn put(survey: &mut Survey<'_>, tree: usize, mut filling: BTreeMap<usize, Filling>) {
     let Some(t) = survey.trees.get_mut(tree) else { return };
-    let owner = Owner(u32::try_from(tree).unwrap_or(0));
+    let owner = t.tree.owner;
     let (leaf, interior) = match t.tree.kind {
         TreeKind::Table => (Role::TableLeaf, Role::TableInterior),
         TreeKind::Index => (Role::IndexLeaf, Role::IndexInterior),

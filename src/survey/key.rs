@@ -1,6 +1,7 @@
 //! The order of records under the key of an index or of a WITHOUT ROWID table.
 
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 
 use crate::format::{Encoding, Fields, Value};
 use crate::ids::wide;
@@ -51,12 +52,32 @@ impl KeyOrder {
 
     /// Puts records in order, equal ones as they came. Records that do not decode have no place in any order, so this does
     /// not ask for one that is consistent, as the sorts of the standard library do.
+    /// Runs are merged two by two, so that even a million records cost no more than a sort.
     pub fn in_order<T>(&mut self, items: Vec<(Vec<u8>, T)>) -> Vec<(Vec<u8>, T)> {
-        let mut out: Vec<(Vec<u8>, T)> = Vec::with_capacity(items.len());
-        for item in items {
-            let at = out.partition_point(|placed| !self.ascends(&item.0, &placed.0));
-            out.insert(at, item);
+        let mut runs: VecDeque<Vec<(Vec<u8>, T)>> = items.into_iter().map(|item| vec![item]).collect();
+        while runs.len() > 1 {
+            let mut merged = VecDeque::with_capacity(runs.len().div_ceil(2));
+            while let Some(left) = runs.pop_front() {
+                merged.push_back(match runs.pop_front() {
+                    Some(right) => self.merge(left, right),
+                    None => left,
+                });
+            }
+            runs = merged;
         }
+        runs.pop_front().unwrap_or_default()
+    }
+
+    /// Two runs as one; of equal records that of the left one comes first.
+    fn merge<T>(&mut self, left: Vec<(Vec<u8>, T)>, right: Vec<(Vec<u8>, T)>) -> Vec<(Vec<u8>, T)> {
+        let mut out = Vec::with_capacity(left.len().saturating_add(right.len()));
+        let (mut left, mut right) = (left.into_iter().peekable(), right.into_iter().peekable());
+        while let (Some(l), Some(r)) = (left.peek(), right.peek()) {
+            let next = if self.ascends(&r.0, &l.0) { right.next() } else { left.next() };
+            out.extend(next);
+        }
+        out.extend(left);
+        out.extend(right);
         out
     }
 

@@ -19,7 +19,7 @@ use crate::tree::bounds::{self, Bounds};
 use crate::tree::mend::{UNNAMED, explain, tile, unexplained};
 use crate::tree::payload::PayloadReader;
 use crate::tree::repair::plausible;
-use crate::tree::{MendedCell, MendedLeaf, Owner, Role, Slot, TreeKind};
+use crate::tree::{MendedCell, MendedLeaf, Role, Slot, TreeKind};
 
 /// Leaves that are searched in one round; each costs a decoding attempt for every byte that is not explained.
 const LEAVES: usize = 20_000;
@@ -317,7 +317,7 @@ pub(super) fn leaves(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
         }
         let role = if t.tree.kind == TreeKind::Table { Role::TableLeaf } else { Role::IndexLeaf };
         survey.claims.release(no);
-        let _ = survey.claims.claim(no, Owner(u32::try_from(i).unwrap_or(0)), role);
+        let _ = survey.claims.claim(no, t.tree.owner, role);
         survey.adopted.insert(no);
         survey.pages.mend(no, leaf);
     }

@@ -50,11 +50,13 @@ pub(super) fn find(survey: &Survey<'_>, ctx: &Ctx) -> Result<Vec<Tree>> {
     let mut log = Findings::new(0);
     // A cycle of pages has no root outside itself; its pages are then taken one by one.
     let ordered = roots.iter().filter(|(no, _)| !children.contains(no)).chain(roots.iter().filter(|(no, _)| children.contains(no)));
+    let mut owners = Owner::of_trees();
     for (no, kind) in ordered {
         if claims.owner(*no).is_some() {
             continue;
         }
-        let owner = Owner(u32::try_from(trees.len()).unwrap_or(0));
+        // There are fewer pages than owners.
+        let Some(owner) = owners.next() else { break };
         let mut tree = Walker::new(&survey.pages, &claims, &mut log, &denied, ctx).walk(*no, *kind, owner, Site::default(), ctx)?;
         // What the tree leads to beyond the orphans belongs to others.
         tree.slots.retain(|s| match s {
@@ -142,7 +144,7 @@ pub(super) fn assign(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<bool> {
     }
     for (at, place) in &given {
         let (Some(found), Some(t)) = (trees.get(*at), survey.trees.get_mut(*place)) else { continue };
-        let owner = Owner(u32::try_from(*place).unwrap_or(0));
+        let owner = t.tree.owner;
         t.tree = Tree { owner, ..found.clone() };
         let index = t.tree.kind == TreeKind::Index;
         for (no, _) in &t.tree.interiors {

@@ -84,8 +84,8 @@ fn walk_once(pages: &Pages<'_>, catalog: &Catalog, claims: &Claims, denied: &Den
         .objects()
         .iter()
         .filter(|o| o.kind.has_tree())
-        .enumerate()
-        .map(|(i, o)| (Owner(u32::try_from(i).unwrap_or(0)), o, kind_of(pages, o)))
+        .zip(Owner::of_trees())
+        .map(|(o, owner)| (owner, o, kind_of(pages, o)))
         .collect();
     let mut walker = Walker::new(pages, claims, log, denied, ctx).retyping();
     for (owner, object, kind) in &objects {

@@ -17,6 +17,11 @@ impl Owner {
     pub const FILE: Owner = Owner(u32::MAX - 2);
     /// The freelist.
     pub const FREELIST: Owner = Owner(u32::MAX - 1);
+
+    /// The owners that trees can have, in the order of their list.
+    pub fn of_trees() -> impl Iterator<Item = Owner> {
+        (0..Owner::FILE.0).map(Owner)
+    }
 }
 
 /// What a page is in the database.
