@@ -215,6 +215,8 @@ pub enum Unknown {
     Construct(&'static str),
     /// Nested deeper than [`MAX_DEPTH`].
     TooDeep,
+    /// It takes more time or memory than an expression may.
+    TooMuch,
     /// Text that was not valid where a number or literal is needed.
     Literal,
 }
@@ -230,6 +232,7 @@ impl fmt::Display for Unknown {
             Unknown::Clock => f.write_str("the value depends on the time"),
             Unknown::Construct(what) => write!(f, "{what} is not evaluated here"),
             Unknown::TooDeep => write!(f, "nested deeper than {MAX_DEPTH}"),
+            Unknown::TooMuch => f.write_str("the expression takes too much time or memory"),
             Unknown::Literal => f.write_str("a literal is out of range"),
         }
     }

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::ast::Unknown;
 use super::datum::{Datum, Fault};
+use super::meter::Meter;
 use super::number::{int_to_real, real_to_int};
 use crate::expr::name::Collation;
 
@@ -117,8 +118,8 @@ pub fn chars(t: &[u8]) -> Vec<u32> {
 /// The longest pattern of LIKE and GLOB: `SQLITE_MAX_LIKE_PATTERN_LENGTH`.
 pub const MAX_PATTERN: usize = 50_000;
 
-/// Steps of one match before it counts as unknown: patterns with many stars take time in the square of the text.
-const MAX_STEPS: u64 = 200_000_000;
+/// Steps of a match that are taken from the meter together.
+const STEPS: u64 = 64;
 
 fn fold(c: u32) -> u32 {
     if (65..=90).contains(&c) { c.wrapping_add(32) } else { c }
@@ -128,7 +129,7 @@ fn fold(c: u32) -> u32 {
 ///
 /// # Errors
 /// When the pattern takes too long.
-pub fn like(pattern: &[u8], text: &[u8], escape: Option<u32>) -> Result<bool, Fault> {
+pub fn like(pattern: &[u8], text: &[u8], escape: Option<u32>, meter: &Meter) -> Result<bool, Fault> {
     let mut items = Vec::new();
     let mut p = chars(to_nul(pattern)).into_iter();
     while let Some(c) = p.next() {
@@ -146,14 +147,14 @@ pub fn like(pattern: &[u8], text: &[u8], escape: Option<u32>) -> Result<bool, Fa
         });
     }
     let text: Vec<u32> = chars(to_nul(text)).into_iter().map(fold).collect();
-    run(&items, &text)
+    run(&items, &text, meter)
 }
 
 /// Whether text matches a GLOB pattern.
 ///
 /// # Errors
 /// When the pattern takes too long.
-pub fn glob(pattern: &[u8], text: &[u8]) -> Result<bool, Fault> {
+pub fn glob(pattern: &[u8], text: &[u8], meter: &Meter) -> Result<bool, Fault> {
     let p = chars(to_nul(pattern));
     let mut items = Vec::new();
     let mut at = 0_usize;
@@ -196,7 +197,7 @@ pub fn glob(pattern: &[u8], text: &[u8]) -> Result<bool, Fault> {
             _ => Item::Char(c),
         });
     }
-    run(&items, &chars(to_nul(text)))
+    run(&items, &chars(to_nul(text)), meter)
 }
 
 fn to_nul(t: &[u8]) -> &[u8] {
@@ -211,14 +212,14 @@ enum Item {
     Never,
 }
 
-fn run(items: &[Item], text: &[u32]) -> Result<bool, Fault> {
+fn run(items: &[Item], text: &[u32], meter: &Meter) -> Result<bool, Fault> {
     let (mut i, mut t) = (0_usize, 0_usize);
     let mut back: Option<(usize, usize)> = None;
     let mut steps = 0_u64;
     loop {
         steps = steps.saturating_add(1);
-        if steps > MAX_STEPS {
-            return Err(Unknown::Construct("a pattern that takes too long").into());
+        if steps.is_multiple_of(STEPS) {
+            meter.steps(STEPS)?;
         }
         let c = text.get(t).copied();
         let ok = match (items.get(i), c) {

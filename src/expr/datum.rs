@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::ast::Unknown;
+use super::meter::Meter;
 use crate::format::{Encoding, Value};
 
 /// A value; text is UTF-8 bytes, valid or not.
@@ -122,6 +123,9 @@ pub trait Row {
     /// The rowid, if there is one.
     fn rowid(&self) -> Option<i64>;
 
+    /// What its evaluation may still cost.
+    fn meter(&self) -> &Meter;
+
     /// The encoding of the database: what BLOB casts and `hex` of text show.
     fn encoding(&self) -> Encoding {
         Encoding::Utf8
@@ -129,8 +133,8 @@ pub trait Row {
 }
 
 /// A row without columns, for constants.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoRow;
+#[derive(Debug, Default)]
+pub struct NoRow(Meter);
 
 impl Row for NoRow {
     fn column(&self, _: usize) -> Result<Datum<'_>, Fault> {
@@ -139,6 +143,10 @@ impl Row for NoRow {
 
     fn rowid(&self) -> Option<i64> {
         None
+    }
+
+    fn meter(&self) -> &Meter {
+        &self.0
     }
 }
 

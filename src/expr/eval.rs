@@ -18,6 +18,7 @@ use crate::format::Encoding;
 /// # Errors
 /// [`Fault::Unknown`] when something in it is not known here, [`Fault::Raises`] when SQLite would raise an error.
 pub fn eval<'r>(e: &'r Expr, row: &'r dyn Row) -> Result<Datum<'r>, Fault> {
+    row.meter().steps(1)?;
     Ok(match e {
         Expr::Null => Datum::Null,
         Expr::Int(n) => Datum::Int(*n),
@@ -36,17 +37,30 @@ pub fn eval<'r>(e: &'r Expr, row: &'r dyn Row) -> Result<Datum<'r>, Fault> {
         Expr::IsNull(e, not) => Datum::bool(eval(e, row)?.is_null() != *not),
         Expr::Truth { value, truth, not } => Datum::bool((number::truth(&eval(value, row)?) == Some(*truth)) != *not),
         Expr::Between(b) => {
-            let low = compared(Binary::GreaterEqual, &b.value, &b.low, row)?;
-            let high = compared(Binary::LessEqual, &b.value, &b.high, row)?;
+            let value = eval(&b.value, row)?;
+            let low = decided(Binary::GreaterEqual, value.by_ref(), &b.value, &b.low, row)?;
+            let high = decided(Binary::LessEqual, value, &b.value, &b.high, row)?;
             three(and(low, high), b.not)
         }
         Expr::In(i) => return in_list(i, row),
         Expr::Like(l) => return like(l, row),
         Expr::Case(c) => return case(c, row),
-        Expr::Cast(e, affinity) => return Ok(cast(eval(e, row)?, *affinity, row.encoding())),
+        Expr::Cast(e, affinity) => {
+            let value = eval(e, row)?;
+            row.meter().bytes(size(&value))?;
+            return Ok(cast(value, *affinity, row.encoding()));
+        }
         Expr::Collate(e, _) => return eval(e, row),
         Expr::Call(f, args) => return call(*f, args, row),
     })
+}
+
+/// The bytes of a value.
+fn size(d: &Datum<'_>) -> usize {
+    match d {
+        Datum::Text(t) | Datum::Blob(t) => t.len(),
+        _ => 0,
+    }
 }
 
 fn three<'r>(b: Option<bool>, not: bool) -> Datum<'r> {
@@ -79,7 +93,9 @@ fn concat<'r>(list: &'r [Expr], row: &'r dyn Row) -> Result<Datum<'r>, Fault> {
     for e in list {
         let d = eval(e, row)?;
         null |= d.is_null();
-        out.extend_from_slice(&number::to_text(&d));
+        let text = number::to_text(&d);
+        row.meter().bytes(text.len())?;
+        out.extend_from_slice(&text);
         if out.len() > MAX_LENGTH {
             return Err(too_big());
         }
@@ -122,7 +138,11 @@ fn binary<'r>(op: Binary, left: &'r Expr, right: &'r Expr, row: &'r dyn Row) -> 
             };
             Ok(Datum::bool(same == (op == Binary::Is)))
         }
-        Binary::Arrow | Binary::LongArrow => functions::arrow(&eval(left, row)?, &eval(right, row)?, op == Binary::LongArrow),
+        Binary::Arrow | Binary::LongArrow => {
+            let (a, b) = (eval(left, row)?, eval(right, row)?);
+            row.meter().bytes(size(&a).saturating_add(size(&b)))?;
+            functions::arrow(&a, &b, op == Binary::LongArrow)
+        }
         _ => {
             let (a, b) = (eval(left, row)?, eval(right, row)?);
             Ok(arithmetic(op, &a, &b))
@@ -190,10 +210,17 @@ fn shift_right(n: i64, by: i64) -> i64 {
 }
 
 fn compared(op: Binary, left: &Expr, right: &Expr, row: &dyn Row) -> Result<Option<bool>, Fault> {
-    let (a, b) = (eval(left, row)?, eval(right, row)?);
+    let value = eval(left, row)?;
+    decided(op, value, left, right, row)
+}
+
+/// A comparison whose left side has this value.
+fn decided(op: Binary, a: Datum<'_>, left: &Expr, right: &Expr, row: &dyn Row) -> Result<Option<bool>, Fault> {
+    let b = eval(right, row)?;
     if a.is_null() || b.is_null() {
         return Ok(None);
     }
+    row.meter().bytes(size(&a).min(size(&b)))?;
     let order = order(a, left, b, right)?;
     Ok(Some(match op {
         Binary::Equal => order.is_eq(),
@@ -315,7 +342,10 @@ fn in_list<'r>(i: &'r InList, row: &'r dyn Row) -> Result<Datum<'r>, Fault> {
         let other = eval(e, row)?;
         if other.is_null() {
             null = true;
-        } else if compare::data(&value, &adapt(other), collation)?.is_eq() {
+        } else if {
+            row.meter().bytes(size(&value).min(size(&other)))?;
+            compare::data(&value, &adapt(other), collation)?.is_eq()
+        } {
             return Ok(Datum::bool(!i.not));
         }
     }
@@ -328,7 +358,7 @@ fn like<'r>(l: &'r Like, row: &'r dyn Row) -> Result<Datum<'r>, Fault> {
         Some(e) => Some(eval(e, row)?),
         None => None,
     };
-    Ok(three(functions::like(l.glob, &pattern, &value, escape.as_ref())?, l.not))
+    Ok(three(functions::like(l.glob, &pattern, &value, escape.as_ref(), row.meter())?, l.not))
 }
 
 fn case<'r>(c: &'r Case, row: &'r dyn Row) -> Result<Datum<'r>, Fault> {
@@ -381,7 +411,8 @@ fn call<'r>(f: Function, args: &'r [Expr], row: &'r dyn Row) -> Result<Datum<'r>
         values.push(eval(e, row)?);
     }
     let collation = args.iter().find_map(Expr::collation).unwrap_or(BINARY);
-    functions::apply(f, values, collation, row.encoding())
+    row.meter().bytes(values.iter().map(size).fold(0, usize::saturating_add))?;
+    functions::apply(f, values, collation, row.encoding(), row.meter())
 }
 
 /// Evaluates a constant expression.
@@ -389,5 +420,5 @@ fn call<'r>(f: Function, args: &'r [Expr], row: &'r dyn Row) -> Result<Datum<'r>
 /// # Errors
 /// As [`eval`].
 pub fn constant(e: &Expr) -> Result<Datum<'static>, Fault> {
-    eval(e, &super::datum::NoRow).map(Datum::into_owned)
+    eval(e, &super::datum::NoRow::default()).map(Datum::into_owned)
 }

@@ -6,6 +6,7 @@ mod datum;
 mod decimal;
 mod eval;
 mod functions;
+mod meter;
 pub(crate) mod name;
 mod number;
 
@@ -14,6 +15,7 @@ pub use compare::trim_spaces;
 pub use datum::{Datum, Fault, NoRow, Row};
 pub use eval::{constant, eval};
 pub use functions::Function;
+pub use meter::Meter;
 pub use name::{Affinity, Collation, Name, StrictType, quoted};
 pub use number::{apply as apply_affinity, cast, numeric, older_real_text, real_text, truth};
 

@@ -226,6 +226,8 @@ pub struct Catalog {
     objects: Vec<Object>,
     /// Tables, virtual tables, views and indexes by folded name; the first of a name.
     names: BTreeMap<Vec<u8>, ObjectId>,
+    /// Indexes and triggers of each table, in schema order.
+    dependents: BTreeMap<ObjectId, Vec<ObjectId>>,
 }
 
 /// The declaration of `sqlite_schema`.
@@ -251,7 +253,7 @@ impl Catalog {
     /// Passes: names and text of each row; names of automatic indexes; automatic indexes without a row; the table of each index and trigger; families;
     /// layouts; dependencies.
     pub fn with_options(rows: Vec<SchemaRow>, options: CatalogOptions, findings: &mut Findings) -> Catalog {
-        let mut catalog = Catalog { objects: vec![schema_object()], names: BTreeMap::new() };
+        let mut catalog = Catalog { objects: vec![schema_object()], names: BTreeMap::new(), dependents: BTreeMap::new() };
         let mut triggers: BTreeMap<Vec<u8>, ObjectId> = BTreeMap::new();
         for row in rows {
             let Ok(number) = u32::try_from(catalog.objects.len()) else { break };
@@ -262,6 +264,7 @@ impl Catalog {
         catalog.mend_autoindexes(findings);
         catalog.add_missing_autoindexes(findings);
         catalog.assign_tables(findings);
+        catalog.note_dependents();
         families::assign(&mut catalog.objects, &catalog.names, findings);
         catalog.lay_out(options, findings);
         catalog.check_dependencies(findings);
@@ -291,12 +294,26 @@ impl Catalog {
 
     /// The indexes of a table that can stand in a copy, in schema order. SQLite's automatic ones are among them.
     pub fn indexes_of(&self, table: ObjectId) -> impl Iterator<Item = &Object> {
-        self.objects.iter().filter(move |o| o.kind == ObjectKind::Index && o.table == Some(table) && o.excluded.is_none())
+        self.dependents_of(table).filter(|o| o.kind == ObjectKind::Index && o.excluded.is_none())
+    }
+
+    fn dependents_of(&self, table: ObjectId) -> impl Iterator<Item = &Object> {
+        self.dependents.get(&table).into_iter().flatten().filter_map(|id| self.get(*id))
+    }
+
+    /// Notes which objects belong to which table.
+    fn note_dependents(&mut self) {
+        self.dependents.clear();
+        for object in self.objects.iter().filter(|o| matches!(o.kind, ObjectKind::Index | ObjectKind::Trigger)) {
+            if let Some(table) = object.table {
+                self.dependents.entry(table).or_default().push(object.id);
+            }
+        }
     }
 
     /// The triggers of a table or view.
     pub fn triggers_of(&self, table: ObjectId) -> impl Iterator<Item = &Object> {
-        self.objects.iter().filter(move |o| o.kind == ObjectKind::Trigger && o.table == Some(table))
+        self.dependents_of(table).filter(|o| o.kind == ObjectKind::Trigger)
     }
 
     /// The objects whose b-tree begins at a page.

@@ -7,7 +7,6 @@ pub mod ddl;
 pub mod families;
 pub mod key_order;
 pub mod layout;
-pub mod row;
 pub mod script;
 pub mod view;
 
@@ -15,5 +14,4 @@ pub use crate::expr::{Affinity, Collation, Name, StrictType, quoted};
 pub use catalog::{Catalog, CatalogOptions, Object, ObjectKind, RowSource, SchemaRow};
 pub use families::{Family, FtsModule, FtsPart};
 pub use layout::{IndexLayout, IndexPart, IndexSource, KeyPart, TableLayout};
-pub use row::StoredRow;
 pub use view::{Inner, ViewPlan};

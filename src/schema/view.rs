@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::catalog::{Catalog, Object, ObjectKind};
 use super::ddl::{Join, ResultTerm, TableDef, TableScope};
 use crate::expr::name::{Collation, Name};
-use crate::expr::{self, Binary, Datum, Expr, Fault, Row, Scope, reads_as_number};
+use crate::expr::{self, Binary, Datum, Expr, Fault, Meter, Row, Scope, reads_as_number};
 use crate::format::Encoding;
 use crate::ids::ObjectId;
 
@@ -348,6 +348,10 @@ impl Row for Joined<'_> {
 
     fn rowid(&self) -> Option<i64> {
         None
+    }
+
+    fn meter(&self) -> &Meter {
+        self.driver.meter()
     }
 
     fn encoding(&self) -> Encoding {

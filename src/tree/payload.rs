@@ -11,7 +11,13 @@ use crate::tree::Pages;
 pub struct PayloadReader {
     buffer: Vec<u8>,
     chain: Vec<PageNo>,
+    /// Overflow pages read so far, for all cells together.
+    followed: u64,
 }
+
+/// How often one reader goes over all pages of the file: an overflow page belongs to one cell, so that a reader that has followed
+/// so many follows chains that cells share.
+const ROUNDS: u64 = 8;
 
 impl PayloadReader {
     /// A reader with empty buffers.
@@ -81,7 +87,8 @@ impl PayloadReader {
             if self.chain.last() == Some(&no) {
                 return Err(Defect::new(Code::OverflowLoop, cell.at, u64::from(next), wide(self.chain.len())));
             }
-            if !claim(no) {
+            self.followed = self.followed.saturating_add(1);
+            if self.followed > u64::from(pages.count()).saturating_mul(ROUNDS).saturating_add(1000) || !claim(no) {
                 let code = if self.chain.contains(&no) { Code::OverflowLoop } else { Code::OverflowShared };
                 return Err(Defect::new(code, cell.at, u64::from(next), wide(self.chain.len())));
             }

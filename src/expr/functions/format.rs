@@ -4,7 +4,9 @@ use super::{c_string, owned};
 use crate::expr::ast::Unknown;
 use crate::expr::datum::{Datum, Fault, MAX_LENGTH, too_big};
 use crate::expr::decimal::Decimal;
+use crate::expr::meter::Meter;
 use crate::expr::number;
+use crate::ids::wide;
 
 /// The longest result that is computed. SQLite itself goes on to [`MAX_LENGTH`]; a width of a gigabyte in a schema
 /// would be paid for in every row.
@@ -243,7 +245,7 @@ fn conversion(format: &[u8], at: &mut usize, args: &mut Arguments<'_, '_>) -> Co
 }
 
 /// `printf(FORMAT, …)`.
-pub(super) fn printf<'r>(args: &[Datum<'r>]) -> Result<Datum<'r>, Fault> {
+pub(super) fn printf<'r>(args: &[Datum<'r>], meter: &Meter) -> Result<Datum<'r>, Fault> {
     let Some((first, rest)) = args.split_first() else { return Ok(Datum::Null) };
     if first.is_null() {
         return Ok(Datum::Null);
@@ -271,7 +273,12 @@ pub(super) fn printf<'r>(args: &[Datum<'r>]) -> Result<Datum<'r>, Fault> {
         if longest > MAX_RESULT {
             return Err(Unknown::Construct("a result of printf() of this length").into());
         }
-        if !one(&c, &mut args, &mut out)? {
+        // Digits take several steps each, so that width and precision are paid in whole bytes.
+        meter.steps(wide(c.width.max(c.precision.unwrap_or(0))).saturating_add(8))?;
+        let before = out.len();
+        let goes_on = one(&c, &mut args, &mut out)?;
+        meter.bytes(out.len().saturating_sub(before))?;
+        if !goes_on {
             break;
         }
     }

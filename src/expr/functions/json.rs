@@ -6,6 +6,7 @@ use super::{Function, c_string, owned};
 use crate::expr::ast::Unknown;
 use crate::expr::compare::char_at;
 use crate::expr::datum::{Datum, Fault, MAX_LENGTH, too_big};
+use crate::expr::meter::Meter;
 use crate::expr::number;
 use parse::{Document, Kind, MAX_DEPTH, Node, parse};
 
@@ -21,7 +22,7 @@ fn bad_path(path: &[u8]) -> Fault {
 }
 
 /// The value of a JSON function.
-pub(super) fn apply<'r>(f: Function, args: &[Datum<'r>]) -> Result<Datum<'r>, Fault> {
+pub(super) fn apply<'r>(f: Function, args: &[Datum<'r>], meter: &Meter) -> Result<Datum<'r>, Fault> {
     let Some(first) = args.first() else { return Ok(Datum::Null) };
     if f == Function::JsonValid {
         return valid(first, args.get(1));
@@ -30,6 +31,8 @@ pub(super) fn apply<'r>(f: Function, args: &[Datum<'r>]) -> Result<Datum<'r>, Fa
         return Ok(Datum::Null);
     }
     let text = source(first)?;
+    // It is parsed once and searched once for each path.
+    meter.bytes(text.len().saturating_mul(args.len().saturating_add(2)))?;
     let document = parse(&text).ok_or_else(malformed)?;
     match f {
         Function::Json => document.json(0).map(owned),

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use super::ast::{Expr, Unknown};
 use super::compare;
 use super::datum::{Datum, Fault};
+use super::meter::Meter;
 use super::number;
 use crate::expr::name::{Collation, Name};
 use crate::format::Encoding;
@@ -117,7 +118,13 @@ impl Function {
 }
 
 /// The value of a function over its arguments. `collation` is that of the first argument that has one.
-pub(super) fn apply<'r>(f: Function, args: Vec<Datum<'r>>, collation: &Collation, encoding: Encoding) -> Result<Datum<'r>, Fault> {
+pub(super) fn apply<'r>(
+    f: Function,
+    args: Vec<Datum<'r>>,
+    collation: &Collation,
+    encoding: Encoding,
+    meter: &Meter,
+) -> Result<Datum<'r>, Fault> {
     match f {
         Function::Max | Function::Min => return extreme(args, f == Function::Max, collation),
         Function::Nullif => {
@@ -126,17 +133,17 @@ pub(super) fn apply<'r>(f: Function, args: Vec<Datum<'r>>, collation: &Collation
             return Ok(if compare::data(&a, &b, collation)?.is_eq() { Datum::Null } else { a });
         }
         Function::Json | Function::JsonArrayLength | Function::JsonExtract | Function::JsonType | Function::JsonValid => {
-            return json::apply(f, &args);
+            return json::apply(f, &args, meter);
         }
         Function::Date | Function::DateTime | Function::Time | Function::JulianDay | Function::UnixEpoch | Function::Strftime => {
             return date::apply(f, &args);
         }
-        Function::Printf => return format::printf(&args),
+        Function::Printf => return format::printf(&args, meter),
         _ => {}
     }
     let null = Datum::Null;
     let (a, b, c) = (args.first().unwrap_or(&null), args.get(1), args.get(2));
-    text::apply(f, a, b, c, &args, encoding)
+    text::apply(f, a, b, c, &args, encoding, meter)
 }
 
 fn extreme<'r>(args: Vec<Datum<'r>>, max: bool, collation: &Collation) -> Result<Datum<'r>, Fault> {
@@ -161,7 +168,13 @@ fn extreme<'r>(args: Vec<Datum<'r>>, max: bool, collation: &Collation) -> Result
 }
 
 /// `text [GLOB|LIKE] pattern`, as operator and as function. `None` for NULL.
-pub(super) fn like(glob: bool, pattern: &Datum<'_>, value: &Datum<'_>, escape: Option<&Datum<'_>>) -> Result<Option<bool>, Fault> {
+pub(super) fn like(
+    glob: bool,
+    pattern: &Datum<'_>,
+    value: &Datum<'_>,
+    escape: Option<&Datum<'_>>,
+    meter: &Meter,
+) -> Result<Option<bool>, Fault> {
     let escape = match escape {
         None => None,
         Some(Datum::Null) => return Ok(None),
@@ -177,7 +190,8 @@ pub(super) fn like(glob: bool, pattern: &Datum<'_>, value: &Datum<'_>, escape: O
     if pattern.is_null() || value.is_null() {
         return Ok(None);
     }
-    if glob { compare::glob(&pattern_text, &text).map(Some) } else { compare::like(&pattern_text, &text, escape).map(Some) }
+    meter.bytes(pattern_text.len().saturating_add(text.len()))?;
+    if glob { compare::glob(&pattern_text, &text, meter).map(Some) } else { compare::like(&pattern_text, &text, escape, meter).map(Some) }
 }
 
 /// Text that SQLite reads as a C string: up to the first NUL.

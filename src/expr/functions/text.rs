@@ -1,12 +1,15 @@
 //! Functions on text, BLOBs and single numbers.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use super::{Function, c_string, owned};
 use crate::expr::compare::{char_at, chars};
 use crate::expr::datum::{Datum, Fault, MAX_LENGTH, too_big};
+use crate::expr::meter::Meter;
 use crate::expr::number;
 use crate::format::Encoding;
+use crate::ids::wide;
 
 pub(super) fn apply<'r>(
     f: Function,
@@ -15,6 +18,7 @@ pub(super) fn apply<'r>(
     c: Option<&Datum<'r>>,
     args: &[Datum<'r>],
     encoding: Encoding,
+    meter: &Meter,
 ) -> Result<Datum<'r>, Fault> {
     let null_if = |d: &Datum<'_>| d.is_null();
     Ok(match f {
@@ -64,7 +68,9 @@ pub(super) fn apply<'r>(
                 if !std::mem::replace(&mut first, false) {
                     out.extend_from_slice(&separator);
                 }
-                out.extend_from_slice(&number::to_text(d));
+                let text = number::to_text(d);
+                meter.bytes(text.len().saturating_add(separator.len()))?;
+                out.extend_from_slice(&text);
                 if out.len() > MAX_LENGTH {
                     return Err(too_big());
                 }
@@ -73,11 +79,11 @@ pub(super) fn apply<'r>(
         }
         Function::Glob => {
             let value = b.cloned().unwrap_or(Datum::Null);
-            super::like(true, a, &value, None)?.map_or(Datum::Null, Datum::bool)
+            super::like(true, a, &value, None, meter)?.map_or(Datum::Null, Datum::bool)
         }
         Function::Like => {
             let value = b.cloned().unwrap_or(Datum::Null);
-            super::like(false, a, &value, c)?.map_or(Datum::Null, Datum::bool)
+            super::like(false, a, &value, c, meter)?.map_or(Datum::Null, Datum::bool)
         }
         Function::Hex => {
             let bytes = match a {
@@ -87,13 +93,14 @@ pub(super) fn apply<'r>(
             if bytes.len() > MAX_LENGTH / 2 {
                 return Err(too_big());
             }
+            meter.bytes(bytes.len().saturating_mul(2))?;
             let mut out = Vec::with_capacity(bytes.len().saturating_mul(2));
             for &byte in bytes.iter() {
                 out.extend([byte >> 4, byte & 15].map(|d| b"0123456789ABCDEF".get(usize::from(d)).copied().unwrap_or(b'0')));
             }
             owned(out)
         }
-        Function::Unhex => unhex(a, b),
+        Function::Unhex => unhex(a, b, meter)?,
         Function::Instr => instr(a, b.unwrap_or(&Datum::Null)),
         Function::Length => match a {
             Datum::Null => Datum::Null,
@@ -108,11 +115,14 @@ pub(super) fn apply<'r>(
         },
         Function::Lower if !null_if(a) => owned(c_keep(&number::to_text(a)).to_ascii_lowercase()),
         Function::Upper if !null_if(a) => owned(c_keep(&number::to_text(a)).to_ascii_uppercase()),
-        Function::Trim => trim(a, b, true, true),
-        Function::Ltrim => trim(a, b, true, false),
-        Function::Rtrim => trim(a, b, false, true),
-        Function::Quote => quote(a),
-        Function::Replace => replace(a, b.unwrap_or(&Datum::Null), c.unwrap_or(&Datum::Null))?,
+        Function::Trim => trim(a, b, true, true, meter)?,
+        Function::Ltrim => trim(a, b, true, false, meter)?,
+        Function::Rtrim => trim(a, b, false, true, meter)?,
+        Function::Quote => {
+            meter.bytes(size(a).saturating_mul(3))?;
+            quote(a)
+        }
+        Function::Replace => replace(a, b.unwrap_or(&Datum::Null), c.unwrap_or(&Datum::Null), meter)?,
         Function::Round => round(a, b),
         Function::Substr => substr(a, b.unwrap_or(&Datum::Null), c),
         Function::Typeof => Datum::Text(Cow::Borrowed(a.type_name().as_bytes())),
@@ -128,10 +138,18 @@ pub(super) fn apply<'r>(
             if n > MAX_LENGTH {
                 return Err(too_big());
             }
+            meter.bytes(n)?;
             Datum::Blob(Cow::Owned(vec![0; n]))
         }
         _ => Datum::Null,
     })
+}
+
+fn size(d: &Datum<'_>) -> usize {
+    match d {
+        Datum::Text(t) | Datum::Blob(t) => t.len(),
+        _ => 0,
+    }
 }
 
 fn len(n: usize) -> i64 {
@@ -158,12 +176,13 @@ fn character_count(t: &[u8]) -> usize {
     n
 }
 
-fn unhex<'r>(a: &Datum<'r>, ignore: Option<&Datum<'r>>) -> Datum<'r> {
+fn unhex<'r>(a: &Datum<'r>, ignore: Option<&Datum<'r>>, meter: &Meter) -> Result<Datum<'r>, Fault> {
     if a.is_null() || ignore.is_some_and(Datum::is_null) {
-        return Datum::Null;
+        return Ok(Datum::Null);
     }
     let text = number::to_text(a);
-    let pass: Vec<u32> = ignore.map(|i| chars(&number::to_text(i))).unwrap_or_default();
+    let pass: BTreeSet<u32> = ignore.map(|i| chars(&number::to_text(i)).into_iter().collect()).unwrap_or_default();
+    meter.bytes(text.len())?;
     let mut out = Vec::with_capacity(text.len() / 2);
     let mut at = 0_usize;
     let t = c_string(&text);
@@ -175,15 +194,15 @@ fn unhex<'r>(a: &Datum<'r>, ignore: Option<&Datum<'r>>) -> Datum<'r> {
                     out.push((high << 4) | low);
                     at = at.saturating_add(2);
                 }
-                None => return Datum::Null,
+                None => return Ok(Datum::Null),
             },
             None => match char_at(t, at) {
                 Some((c, len)) if pass.contains(&c) => at = at.saturating_add(len),
-                _ => return Datum::Null,
+                _ => return Ok(Datum::Null),
             },
         }
     }
-    Datum::Blob(Cow::Owned(out))
+    Ok(Datum::Blob(Cow::Owned(out)))
 }
 
 fn instr<'r>(hay: &Datum<'_>, needle: &Datum<'_>) -> Datum<'r> {
@@ -201,20 +220,12 @@ fn instr<'r>(hay: &Datum<'_>, needle: &Datum<'_>) -> Datum<'r> {
 }
 
 fn find(hay: &[u8], needle: &[u8], from: usize) -> Option<usize> {
-    let first = *needle.first()?;
-    let mut at = from;
-    loop {
-        at = at.checked_add(hay.get(at..)?.iter().position(|&b| b == first)?)?;
-        if hay.get(at..)?.starts_with(needle) {
-            return Some(at);
-        }
-        at = at.checked_add(1)?;
-    }
+    memchr::memmem::find(hay.get(from..)?, needle)?.checked_add(from)
 }
 
-fn trim<'r>(a: &Datum<'r>, set: Option<&Datum<'r>>, left: bool, right: bool) -> Datum<'r> {
+fn trim<'r>(a: &Datum<'r>, set: Option<&Datum<'r>>, left: bool, right: bool, meter: &Meter) -> Result<Datum<'r>, Fault> {
     if a.is_null() || set.is_some_and(Datum::is_null) {
-        return Datum::Null;
+        return Ok(Datum::Null);
     }
     let text = number::to_text(a);
     let set_text = set.map(|s| number::to_text(s)).unwrap_or(Cow::Borrowed(b" "));
@@ -225,14 +236,20 @@ fn trim<'r>(a: &Datum<'r>, set: Option<&Datum<'r>>, left: bool, right: bool) -> 
         members.extend(set_bytes.get(at..at.saturating_add(n)));
         at = at.saturating_add(n);
     }
+    members.sort_unstable();
+    members.dedup();
+    // Each round compares with every member.
+    let round = wide(members.len() / 8).saturating_add(1);
     let mut t: &[u8] = &text;
     while left && let Some(m) = members.iter().find(|m| t.starts_with(m)) {
+        meter.steps(round)?;
         t = t.get(m.len()..).unwrap_or_default();
     }
     while right && let Some(m) = members.iter().find(|m| t.ends_with(m)) {
+        meter.steps(round)?;
         t = t.get(..t.len().saturating_sub(m.len())).unwrap_or_default();
     }
-    owned(t.to_vec())
+    Ok(owned(t.to_vec()))
 }
 
 fn quote<'r>(a: &Datum<'_>) -> Datum<'r> {
@@ -258,7 +275,7 @@ fn quote<'r>(a: &Datum<'_>) -> Datum<'r> {
     }
 }
 
-fn replace<'r>(a: &Datum<'r>, from: &Datum<'_>, to: &Datum<'_>) -> Result<Datum<'r>, Fault> {
+fn replace<'r>(a: &Datum<'r>, from: &Datum<'_>, to: &Datum<'_>, meter: &Meter) -> Result<Datum<'r>, Fault> {
     if a.is_null() || from.is_null() {
         return Ok(Datum::Null);
     }
@@ -270,9 +287,11 @@ fn replace<'r>(a: &Datum<'r>, from: &Datum<'_>, to: &Datum<'_>) -> Result<Datum<
         return Ok(Datum::Null);
     }
     let with = number::to_text(to);
+    let finder = memchr::memmem::Finder::new(pattern.as_ref());
     let mut out = Vec::with_capacity(text.len());
     let mut at = 0_usize;
-    while let Some(hit) = find(&text, &pattern, at) {
+    while let Some(hit) = text.get(at..).and_then(|rest| finder.find(rest)?.checked_add(at)) {
+        meter.bytes(hit.saturating_sub(at).saturating_add(with.len()))?;
         out.extend_from_slice(text.get(at..hit).unwrap_or_default());
         out.extend_from_slice(&with);
         at = hit.saturating_add(pattern.len());

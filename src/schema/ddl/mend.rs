@@ -20,7 +20,7 @@ use words::is_type_word;
 
 use super::damaged::{self, Verb};
 use super::token::{Kind, Token, tokens};
-use super::{Definition, Hint, parse_as};
+use super::{Definition, Hint, limits, parse_as};
 use crate::expr::Unknown;
 use crate::expr::name::Name;
 use crate::schema::layout::TableLayout;
@@ -84,6 +84,10 @@ fn stored(definition: &Definition) -> usize {
 #[must_use]
 pub fn readings(sql: &[u8], known: &Known<'_>) -> Vec<Reading> {
     let list = damaged::all(sql.get(..MAX_TEXT).unwrap_or(sql));
+    // No other byte brings it within them.
+    if limits::within(&list).is_err() {
+        return Vec::new();
+    }
     let calls = list.windows(2).filter(|w| matches!(w, [name, open] if name.is_name() && open.byte(b'(')));
     let calls = calls.filter_map(|w| w.first()).map(|t| t.name().folded()).collect();
     let mut all = Mender { known: *known, left: BUDGET, seen: BTreeSet::new(), calls, found: Vec::new() };

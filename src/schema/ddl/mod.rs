@@ -7,6 +7,7 @@ mod create;
 mod damaged;
 mod definition;
 mod expression;
+pub mod limits;
 pub mod mend;
 pub mod pieces;
 mod table;
@@ -79,7 +80,11 @@ pub fn parse_as(sql: &[u8], hint: Hint) -> Parsed {
 fn parse_whole(sql: &[u8], hint: Hint) -> Parsed {
     let kept = sql.get(..MAX_TEXT).unwrap_or(sql);
     let tokens = damaged::all(kept);
-    let refused = if kept.len() < sql.len() { Err("the text is longer than 16 MB".to_owned()) } else { guard(&tokens) };
+    let refused = if kept.len() < sql.len() {
+        Err("the text is longer than 16 MB".to_owned())
+    } else {
+        guard(&tokens).and_then(|()| limits::within(&tokens))
+    };
     let parsed = refused.and_then(|()| accepted(kept, &tokens));
     match parsed {
         Ok((definition, None)) => {

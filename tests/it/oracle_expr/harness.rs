@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use rootpage::expr::{Datum, Expr, Fault, Row, eval};
+use rootpage::expr::{Datum, Expr, Fault, Meter, Row, eval};
 use rootpage::schema::ddl::{Definition, parse};
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
@@ -42,7 +42,7 @@ fn words(d: &Datum<'_>) -> String {
     }
 }
 
-struct Stored(Vec<Datum<'static>>);
+struct Stored(Vec<Datum<'static>>, Meter);
 
 impl Row for Stored {
     fn column(&self, index: usize) -> Result<Datum<'_>, Fault> {
@@ -51,6 +51,10 @@ impl Row for Stored {
 
     fn rowid(&self) -> Option<i64> {
         Some(1)
+    }
+
+    fn meter(&self) -> &Meter {
+        &self.1
     }
 }
 
@@ -69,7 +73,7 @@ impl Bench {
     pub fn new() -> Bench {
         let db = Connection::open_in_memory().unwrap();
         db.execute_batch(&format!("CREATE TABLE t({COLUMNS}); INSERT INTO t DEFAULT VALUES")).unwrap();
-        Bench { db, row: Stored(vec![Datum::Null; 7]), compared: 0, unknown: Vec::new(), failures: Vec::new() }
+        Bench { db, row: Stored(vec![Datum::Null; 7], Meter::new(u64::MAX)), compared: 0, unknown: Vec::new(), failures: Vec::new() }
     }
 
     /// Stores other values: SQL literals, one for each column.

@@ -1,8 +1,9 @@
 //! Expressions against the values that SQLite computes.
 
+use super::row::StoredRow;
 use rootpage::expr::{Datum, Fault, eval};
 use rootpage::format::{Encoding, Value};
-use rootpage::schema::{StoredRow, TableLayout, ddl};
+use rootpage::schema::{TableLayout, ddl};
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 

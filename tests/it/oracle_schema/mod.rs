@@ -2,6 +2,8 @@
 
 mod ddl;
 mod expr;
+mod limits;
+mod row;
 mod view;
 
 /// A small generator of numbers that are the same in every run.

@@ -1,9 +1,10 @@
 //! Views against the rows that SQLite gives for them.
 
+use super::row::StoredRow;
 use rootpage::expr::Datum;
 use rootpage::finding::Findings;
 use rootpage::format::{Encoding, Value};
-use rootpage::schema::{Catalog, Object, StoredRow, ViewPlan};
+use rootpage::schema::{Catalog, Object, ViewPlan};
 use rusqlite::Connection;
 
 type Rows = Vec<(i64, Vec<rusqlite::types::Value>)>;

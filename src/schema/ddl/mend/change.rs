@@ -57,6 +57,7 @@ pub(super) fn changes(text: &[u8], range: std::ops::Range<usize>, known: &Known<
             out.insert(Change { cost: 1, at: at.saturating_add(place), byte, word: true });
         }
     }
+    let comment = if text.windows(2).any(|w| w == b"/*" || w == b"*/" || w == b"--") { b"*/-\n".as_slice() } else { b"" };
     for (at, old) in text.iter().enumerate() {
         // In a long text a letter is hardly what parted its columns.
         if text.len() > VOCABULARY && (old.is_ascii_alphanumeric() || old.is_ascii_whitespace()) {
@@ -68,7 +69,6 @@ pub(super) fn changes(text: &[u8], range: std::ops::Range<usize>, known: &Known<
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' => 3,
             _ => 2,
         };
-        let comment = if text.windows(2).any(|w| w == b"/*" || w == b"*/" || w == b"--") { b"*/-\n".as_slice() } else { b"" };
         for byte in b", ()\"'`[]".iter().chain(comment).copied() {
             // A byte that does not belong there was most likely a separator, a quote seldom.
             let seldom = u32::from(!b", ()".contains(&byte));

@@ -1,17 +1,18 @@
 //! A stored row as its table declares it.
 
-use super::ddl::TableDef;
-use super::layout::{IndexLayout, IndexSource, TableLayout};
-use crate::expr::name::Affinity;
-use crate::expr::{self, Datum, Expr, Fault, Row, Unknown};
-use crate::format::{Encoding, Value};
+use std::rc::Rc;
+
+use rootpage::expr::{self, Affinity, Datum, Expr, Fault, Meter, Row, Unknown};
+use rootpage::format::{Encoding, Value};
+use rootpage::schema::ddl::TableDef;
+use rootpage::schema::{IndexLayout, IndexSource, TableLayout};
 
 /// How deep generated columns may depend on one another before the row counts as not computable. SQLite refuses loops, and
 /// its parser would not take a longer chain than this in any real schema.
 const MAX_CHAIN: u8 = 30;
 
 /// A record of a table, seen as the columns of its declaration.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct StoredRow<'a> {
     table: &'a TableDef,
     layout: &'a TableLayout,
@@ -19,6 +20,7 @@ pub struct StoredRow<'a> {
     rowid: Option<i64>,
     encoding: Encoding,
     depth: u8,
+    meter: Rc<Meter>,
 }
 
 impl<'a> StoredRow<'a> {
@@ -31,14 +33,14 @@ impl<'a> StoredRow<'a> {
         rowid: Option<i64>,
         encoding: Encoding,
     ) -> StoredRow<'a> {
-        StoredRow { table, layout, values, rowid, encoding, depth: 0 }
+        StoredRow { table, layout, values, rowid, encoding, depth: 0, meter: Rc::new(Meter::new(10_000_000)) }
     }
 
     fn generated(&self, index: usize, expr: &'a Expr) -> Result<Datum<'static>, Fault> {
         if self.depth >= MAX_CHAIN {
             return Err(Unknown::TooDeep.into());
         }
-        let deeper = StoredRow { depth: self.depth.saturating_add(1), ..*self };
+        let deeper = StoredRow { depth: self.depth.saturating_add(1), ..self.clone() };
         let value = expr::eval(expr, &deeper)?.into_owned();
         let affinity = self.table.columns.get(index).map_or(Affinity::Blob, |c| c.affinity);
         Ok(as_read(expr::apply_affinity(value, affinity), affinity))
@@ -122,6 +124,10 @@ impl Row for StoredRow<'_> {
             Some(value) => Ok(as_read(Datum::of_value(*value, self.encoding), column.affinity)),
             None => Ok(missing(self.table, index)),
         }
+    }
+
+    fn meter(&self) -> &Meter {
+        &self.meter
     }
 
     fn rowid(&self) -> Option<i64> {
