@@ -303,11 +303,8 @@ impl Catalog {
 
     /// Notes which objects belong to which table.
     fn note_dependents(&mut self) {
-        self.dependents.clear();
         for object in self.objects.iter().filter(|o| matches!(o.kind, ObjectKind::Index | ObjectKind::Trigger)) {
-            if let Some(table) = object.table {
-                self.dependents.entry(table).or_default().push(object.id);
-            }
+            self.dependents.entry(object.table.unwrap_or(object.id)).or_default().push(object.id);
         }
     }
 

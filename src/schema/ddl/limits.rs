@@ -142,7 +142,7 @@ pub fn within(tokens: &[Token<'_>]) -> Result<(), String> {
                 let places = match previous {
                     Some(p) if p.is("CAST") => 2,
                     _ if is_source => 2,
-                    _ if special => 7,
+                    _ if special => 9,
                     _ if called => 3,
                     _ => 1,
                 };
