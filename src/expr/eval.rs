@@ -340,12 +340,10 @@ fn in_list<'r>(i: &'r InList, row: &'r dyn Row) -> Result<Datum<'r>, Fault> {
     let mut null = false;
     for e in &i.list {
         let other = eval(e, row)?;
+        row.meter().bytes(size(&value).min(size(&other)))?;
         if other.is_null() {
             null = true;
-        } else if {
-            row.meter().bytes(size(&value).min(size(&other)))?;
-            compare::data(&value, &adapt(other), collation)?.is_eq()
-        } {
+        } else if compare::data(&value, &adapt(other), collation)?.is_eq() {
             return Ok(Datum::bool(!i.not));
         }
     }
