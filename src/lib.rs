@@ -23,6 +23,7 @@
 //! | L8 | [`report`] | the report and the ledger |
 //! | -  | [`verbs`] | the library calls behind the verbs |
 //! | -  | [`host`] | where a file lives: mounts, processes that hold it, locks |
+//! | -  | [`hermes`] | the profile of Hermes Agent: knows what its `state.db` means, nothing below knows it |
 
 pub mod bytes;
 pub mod carve;
@@ -33,6 +34,7 @@ pub mod expr;
 pub mod finding;
 pub mod format;
 pub mod fts5;
+pub mod hermes;
 pub mod host;
 pub mod ids;
 pub mod recover;

@@ -7,6 +7,7 @@ mod corpus;
 mod diff;
 mod doctor;
 mod explain;
+mod hermes;
 mod io;
 mod journal_mode;
 mod map;
@@ -75,6 +76,8 @@ enum Verb {
     Restore(restore::Args),
     Explain(explain::Args),
     #[command(subcommand)]
+    Hermes(hermes::Args),
+    #[command(subcommand)]
     Corpus(corpus::Args),
     #[command(hide = true)]
     Completions(completions::Completions),
@@ -104,6 +107,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::JournalMode(args) => args.run(),
         Verb::Restore(args) => args.run(),
         Verb::Explain(args) => args.run(),
+        Verb::Hermes(args) => args.run(),
         Verb::Corpus(args) => args.run(),
         Verb::Completions(args) => args.run(Cli::command()),
         Verb::Man(args) => args.run(Cli::command()),

@@ -203,6 +203,39 @@ fn checked(evidence: &Evidence, inputs: &Inputs, options: &Options, ctx: &Ctx) -
     Ok(report)
 }
 
+/// A database as it was examined: for profiles of applications, which read rows themselves.
+pub(crate) struct Examined<'e> {
+    /// The state that is shown.
+    pub(crate) survey: &'e Survey<'e>,
+    /// States that are not shown, with the rows that only they have.
+    pub(crate) others: &'e [hidden::Other<'e>],
+    /// The full-text indexes; empty where they were not asked for.
+    pub(crate) searches: &'e [search_index::SearchIndex],
+    /// What `check` says.
+    pub(crate) report: &'e Report,
+}
+
+/// Examines a database as `check` does and hands it to `f`.
+///
+/// # Errors
+/// What the tool cannot do, and what `f` returns. [`Error::Unstable`] when an input changed.
+pub(crate) fn examine<T>(inputs: &Inputs, options: &Options, ctx: &Ctx, f: impl FnOnce(&Examined<'_>) -> Result<T>) -> Result<T> {
+    let evidence = evidence::open(inputs, options, None, ctx)?;
+    let done = (|| {
+        let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
+        let mut survey = viewed.survey(inputs, ctx)?;
+        let searches = search_index::check(&mut survey, options.keep_violations, ctx)?;
+        let foreign = foreign::check(&survey, &selections(&survey, options.keep_violations), ctx)?;
+        survey.findings.merge(foreign.log);
+        let others = hidden::find(&viewed, &survey, options.keep_violations, ctx)?;
+        let report = reported(Verb::Check, inputs, options, &viewed, &survey, &others);
+        let done = f(&Examined { survey: &survey, others: &others, searches: &searches, report: &report })?;
+        viewed.recheck(options, ctx)?;
+        Ok(done)
+    })();
+    evidence::settled(&evidence, done, ctx)
+}
+
 /// Which rows of each table are live as far as the survey alone says it.
 fn selections(survey: &Survey<'_>, keep_violations: bool) -> BTreeMap<ObjectId, Selection> {
     let tables = survey.trees.iter().filter_map(|t| match &t.content {
