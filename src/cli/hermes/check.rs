@@ -18,7 +18,7 @@ Examples:
 Exit codes: 0 healthy, 1 search, an index or bookkeeping is damaged and the
 transcript intact, 2 data is damaged, 3 unreadable; the worst of all stores.
 64 wrong arguments, 74 cannot read, 75 a store changed while it was read.")]
-pub(in super::super) struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     which: Which,
     /// Print the answer as JSON (docs/hermes.md documents it)

@@ -26,7 +26,7 @@ Examples:
 
 Exit codes: 0 written, 2 the session is not there, 3 not a database, 64 wrong
 arguments, 74 a path cannot be read or written, 75 the store changed, 130 cancelled.")]
-pub(in super::super) struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     which: Which,
     /// How transcripts are written

@@ -21,7 +21,7 @@ Examples:
   rootpage hermes list --home ~/.hermes --json | jq -r .session.id
 
 Exit codes: as `rootpage hermes check`.")]
-pub(in super::super) struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     which: Which,
     /// Print one JSON object for each session (docs/hermes.md documents it)

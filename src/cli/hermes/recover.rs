@@ -24,7 +24,7 @@ Writes OUT, OUT.hermes.json (docs/hermes.md), OUT.report.json and OUT.report.htm
 OUT.salvage.db and OUT.finish.sql when there is something to put into them.
 
 Exit codes: as `rootpage recover`.")]
-pub(in super::super) struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     which: Which,
     /// Where to write the copy; must not exist. An existing folder with several stores
