@@ -1,6 +1,6 @@
 //! Which tree has which page, and as what.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use crate::finding::Site;
@@ -262,6 +262,25 @@ impl Claims {
             }
         }
         self.settle();
+    }
+
+    /// Gives back every page that one of these owners has in this role.
+    pub fn release_of(&self, role: Role, owners: &BTreeSet<Owner>) {
+        for no in self.held(role, owners) {
+            self.release(no);
+        }
+    }
+
+    /// Claims every page that one of these owners has in this role in other claims on the same file; `false` when somebody
+    /// else has one here.
+    #[must_use]
+    pub fn take_over(&self, other: &Claims, role: Role, owners: &BTreeSet<Owner>) -> bool {
+        other.held(role, owners).all(|no| other.owner(no).is_some_and(|owner| self.claim(no, owner, role).is_ok()))
+    }
+
+    fn held(&self, role: Role, owners: &BTreeSet<Owner>) -> impl Iterator<Item = PageNo> {
+        let pages = std::iter::successors(Some(PageNo::ONE), |no| no.next()).take(self.count());
+        pages.filter(move |no| self.role(*no) == role && self.owner(*no).is_some_and(|owner| owners.contains(&owner)))
     }
 
     /// How many pages there are.

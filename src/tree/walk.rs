@@ -126,7 +126,7 @@ pub struct Contested {
 }
 
 /// A tree as the walk found it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {
     /// Which of the trees it is.
     pub owner: Owner,

@@ -316,8 +316,6 @@ const CIRCLES: &[&str] = &[
     "recover/select",
     "report",
     "schema",
-    "survey",
-    "survey/schema_rows",
     "tree",
     "verbs",
     "verbs/restore",

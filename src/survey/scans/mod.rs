@@ -1,0 +1,4 @@
+//! How one tree is read from its first leaf to its last.
+
+pub mod index;
+pub mod table;
