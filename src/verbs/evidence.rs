@@ -34,7 +34,7 @@ pub(crate) fn settled<T>(evidence: &Evidence, done: Result<T>, ctx: &Ctx) -> Res
 /// Opens what the caller named. `temp_dir` is where a private snapshot may lie.
 ///
 /// # Errors
-/// What [`Evidence::open`] says; `Usage` for a branch, which only a log with a fork has.
+/// What [`Evidence::open`] says.
 pub(crate) fn open(inputs: &Inputs, options: &Options, temp_dir: Option<&Path>, ctx: &Ctx) -> Result<Evidence> {
     let mut open = OpenOptions::new();
     open.no_mmap = options.no_mmap;
@@ -44,9 +44,7 @@ pub(crate) fn open(inputs: &Inputs, options: &Options, temp_dir: Option<&Path>, 
         None => None,
         Some(Snapshot::Commit(n)) => Some(At::Commit(*n)),
         Some(Snapshot::Frame(n)) => Some(At::Frame(*n)),
-        Some(Snapshot::Branch(name)) => {
-            return Err(Error::Usage { what: format!("there is no branch {name:?}; name a commit or a frame of the log") });
-        }
+        Some(Snapshot::Branch(name)) => Some(At::Branch(name.clone())),
     };
     let sources = Sources {
         db: inputs.db.clone(),
@@ -152,14 +150,14 @@ impl<'a> Viewed<'a> {
                 overruled: d.overrules,
             })
             .collect();
-        report.snapshot = match (self.view.upto, self.view.rolled_back) {
+        report.snapshot = match (self.view.last_frame(), self.view.rolled_back) {
             (Some(frame), false) => Some(format!("the log up to frame {}", frame.0)),
             (Some(frame), true) => Some(format!("rolled back, then the log up to frame {}", frame.0)),
             (None, true) => Some("rolled back by the journal".to_owned()),
             (None, false) => None,
         };
-        let views = |of: &[OtherState]| -> Vec<ViewCount> {
-            let Some(other) = others.iter().find(|o| of.contains(&o.state)) else { return Vec::new() };
+        let views = |of: &dyn Fn(OtherState) -> bool| -> Vec<ViewCount> {
+            let Some(other) = others.iter().find(|o| of(o.state)) else { return Vec::new() };
             let (shown, other_rows) = (rows_by_table(survey), rows_by_table(&other.survey));
             // "With" is the state that reads all of the sidecar.
             if other.state == OtherState::MainAlone { counts(&shown, &other_rows) } else { counts(&other_rows, &shown) }
@@ -181,13 +179,13 @@ impl<'a> Viewed<'a> {
                 let (commits, frames) = (counted(u64::from(h.commits), "commit"), counted(u64::from(h.frames), "frame"));
                 reason.push_str(&format!("; {commits} in {frames} of it are not shown, SQLite does not read so far"));
             }
-            let views = views(&[OtherState::HiddenCommits, OtherState::MainAlone]);
+            let views = views(&|o| matches!(o, OtherState::Branch(_) | OtherState::MainAlone));
             report.sidecars.push(Sidecar { path: path(Part::Wal), role: InputRole::Wal, fit, blended, reason, views });
         }
         if self.evidence.inputs().any(|(p, _)| p == Part::Journal) {
             let (fit, reason) = fit(self.view.journal_fit.as_ref(), "not hot: SQLite would not roll it back");
             let blended = self.view.rolled_back;
-            let views = views(&[OtherState::RolledBack, OtherState::MainAlone]);
+            let views = views(&|o| matches!(o, OtherState::RolledBack | OtherState::MainAlone));
             report.sidecars.push(Sidecar { path: path(Part::Journal), role: InputRole::Journal, fit, blended, reason, views });
         }
     }

@@ -51,7 +51,7 @@ impl Other<'_> {
         match self.state {
             OtherState::MainAlone => "hidden-by-undecided-sidecar",
             OtherState::RolledBack => "hidden-before-rollback",
-            OtherState::HiddenCommits => "hidden-commit",
+            OtherState::Branch(_) => "hidden-commit",
         }
     }
 
