@@ -21,6 +21,7 @@
 //! | L7 | [`mod@write`] | a whole database bottom-up from sorted streams: copy, salvage, finish script |
 //! | -  | [`carve`] | rows that are no longer live, with the places that hold them |
 //! | L8 | [`report`] | the report and the ledger |
+//! | -  | [`history`] | commits, branches and generations of the sidecars; versions of a row |
 //! | -  | [`verbs`] | the library calls behind the verbs |
 //! | -  | [`host`] | where a file lives: mounts, processes that hold it, locks |
 
@@ -34,6 +35,7 @@ pub mod finding;
 pub mod format;
 pub mod fts5;
 pub mod host;
+pub mod history;
 pub mod ids;
 pub mod recover;
 pub mod report;

@@ -7,6 +7,7 @@ mod corpus;
 mod diff;
 mod doctor;
 mod explain;
+mod history;
 mod io;
 mod journal_mode;
 mod map;
@@ -39,6 +40,7 @@ Examples:
   rootpage diff state.db state.clean.db        how two databases differ, row by row
   rootpage restore OUT --from OUT.salvage.db -o OUT2   set-aside rows into a new copy
   rootpage doctor state.db                     where it lives, who has it open
+  rootpage history state.db                    commits and branches of the -wal
   rootpage explain P001                        what a finding means
 
 Exit codes:
@@ -47,6 +49,7 @@ Exit codes:
   recover  0 nothing was wrong, 1 damage but every row is in the copy,
            2 rows were lost, hidden or set aside (a copy is written), 3 no copy
   diff     0 equal, 1 different
+  history  0 SQLite shows all that is committed, 2 committed work is hidden from it
   all      64 wrong arguments, 74 a path cannot be read or written,
            75 the input changed while it was read, 130 cancelled";
 
@@ -73,6 +76,7 @@ enum Verb {
     Doctor(doctor::Args),
     JournalMode(journal_mode::Args),
     Restore(restore::Args),
+    History(history::Args),
     Explain(explain::Args),
     #[command(subcommand)]
     Corpus(corpus::Args),
@@ -103,6 +107,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Doctor(args) => args.run(),
         Verb::JournalMode(args) => args.run(),
         Verb::Restore(args) => args.run(),
+        Verb::History(args) => args.run(),
         Verb::Explain(args) => args.run(),
         Verb::Corpus(args) => args.run(),
         Verb::Completions(args) => args.run(Cli::command()),

@@ -125,7 +125,7 @@ impl Running {
     }
 }
 
-fn snapshot(text: &str) -> Result<Snapshot, String> {
+pub(super) fn snapshot(text: &str) -> Result<Snapshot, String> {
     let number = |n: &str| n.parse::<u32>().map_err(|_| format!("{n:?} is no number"));
     match text.split_once(':') {
         Some(("commit", n)) => Ok(Snapshot::Commit(number(n)?)),

@@ -129,6 +129,11 @@ impl<'a> Viewed<'a> {
         }
     }
 
+    /// The files that were read, as a report shows them. Comes after [`Viewed::recheck`].
+    pub(crate) fn inputs(&self) -> Vec<Input> {
+        self.evidence.inputs().map(|(part, file)| input(file, role(part))).collect()
+    }
+
     /// Enters inputs, sidecars and decisions into a report. Comes after [`Viewed::recheck`], which proves the second hash.
     pub(crate) fn describe(&self, survey: &Survey<'_>, others: &[hidden::Other<'_>], report: &mut Report) {
         for (part, file) in self.evidence.inputs() {

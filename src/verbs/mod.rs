@@ -6,6 +6,7 @@ mod describe;
 mod diff;
 mod evidence;
 pub(crate) mod hidden;
+mod history;
 mod page;
 mod page_map;
 mod recover;
@@ -31,6 +32,8 @@ use crate::report::model::Verb;
 use crate::report::page::PageView;
 use crate::survey::{Content, Survey};
 use crate::verbs::evidence::Viewed;
+
+pub use self::history::{generations as history_of_files, history};
 
 /// Which files are the evidence and which version of them is read.
 #[derive(Debug, Clone, Default)]
