@@ -63,7 +63,7 @@ pub struct Branch {
     pub overwritten: u32,
     /// The pages that they held, where the shared memory says it.
     pub overwritten_pages: Vec<u32>,
-    /// Frames that were corrected.
+    /// Frames that were corrected, by position.
     pub mended: Vec<Mended>,
     /// What speaks for its kind, in words.
     pub witnesses: Vec<String>,
@@ -97,12 +97,25 @@ impl Branch {
     /// How many commits it has that the shown state has not.
     #[must_use]
     pub fn own_commits(&self, wal: &WalIndex<'_>) -> u32 {
+        // What a checkpoint lost lies under commits that are shown.
+        if self.kind == BranchKind::LostCheckpoint {
+            return 0;
+        }
         let own = self.path.get(idx(self.shared)..).unwrap_or_default();
         small(own.iter().filter(|i| self.commit_at(wal, **i) != 0).count())
     }
 
-    fn commit_at(&self, wal: &WalIndex<'_>, i: u32) -> u32 {
-        match self.mended.iter().find(|m| m.position == i) {
+    /// How a frame is read, where that is otherwise than it stands.
+    #[must_use]
+    pub fn mended_at(&self, i: u32) -> Option<&Mended> {
+        let at = self.mended.binary_search_by_key(&i, |m| m.position).ok()?;
+        self.mended.get(at)
+    }
+
+    /// The commit word of a frame as this branch reads it; 0 for a frame that ends no transaction.
+    #[must_use]
+    pub fn commit_at(&self, wal: &WalIndex<'_>, i: u32) -> u32 {
+        match self.mended_at(i) {
             Some(m) => m.commit,
             None => wal.frames.get(idx(i)).map_or(0, |f| f.commit),
         }
@@ -113,14 +126,20 @@ impl Branch {
         while self.path.len() > idx(self.shared) && self.path.last().is_some_and(|i| self.commit_at(wal, *i) == 0) {
             self.path.pop();
         }
-        let path = &self.path;
-        self.mended.retain(|m| path.binary_search(&m.position).is_ok() || path.contains(&m.position));
+        if !self.mended.is_empty() {
+            let path: BTreeSet<u32> = self.path.iter().copied().collect();
+            self.mended.retain(|m| path.contains(&m.position));
+        }
         self.path.len() > idx(self.shared)
     }
 }
 
 /// Branches of one log that are told apart; a log with more is damaged at every frame.
 const BRANCHES: usize = 64;
+/// Frames of a branch that are corrected.
+const CORRECTED: usize = 1024;
+/// Chains of a log of which it is asked what their writer saw.
+const SIGHTS: u32 = 64;
 /// Pages that are compared to see whether one writer saw what another wrote.
 const COMPARED: u32 = 4096;
 
@@ -133,6 +152,7 @@ pub fn branches(wal: &WalIndex<'_>, main: Option<&dyn PageSource>, usable: u32, 
     // What the writer of the next chain may have had in front of it, in file order.
     let mut current = Branch::new(BranchKind::BehindDamage, (0..small(first)).collect(), last);
     let mut before: Option<u32> = None;
+    let mut sights = 0_u32;
     for chain in chains(wal) {
         let (from, to) = (chain.first.0.saturating_sub(1), chain.last.0);
         if wal.frames.get(idx(from)).is_none_or(|f| f.class != FrameClass::Detached) {
@@ -144,17 +164,22 @@ pub fn branches(wal: &WalIndex<'_>, main: Option<&dyn PageSource>, usable: u32, 
         let adjacent = before.is_none_or(|b| b == from) || current.path.last().is_some_and(|l| l.saturating_add(1) == from);
         before = Some(to);
         let mended = match chain.parent {
-            Parent::Corrected { .. } => {
+            Parent::Corrected { .. } if current.mended.len() < CORRECTED => {
                 wal.corrected(idx(from)).map(|(page, commit, image)| Mended { position: from, page, commit, image: Some(image) })
             }
             // A frame that follows from nothing known is laid as it stands, but its word does not end a transaction.
-            Parent::Unknown if !(from == 0 && wal.begins()) => {
+            Parent::Unknown | Parent::Corrected { .. } if !(from == 0 && wal.begins()) => {
                 wal.frames.get(idx(from)).map(|f| Mended { position: from, page: f.page, commit: 0, image: None })
             }
             _ => None,
         };
         let suspect = chain.parent == Parent::Unknown && chain.behind_commit && adjacent && wal.accepted;
-        let sight = if suspect { sight(wal, &current.path, &own, main, usable) } else { Sight::default() };
+        let sight = if suspect && sights < SIGHTS {
+            sights = sights.saturating_add(1);
+            sight(wal, &current.path, &own, main, usable)
+        } else {
+            Sight::default()
+        };
         if suspect && sight.first_unseen.is_some() {
             if out.len() < BRANCHES && current.path.len() > idx(current.shared) && current.kind != BranchKind::Shown {
                 out.push(current.clone());

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use super::branches::{Branch, BranchKind, branches, sight};
 use super::shm::Shm;
 use super::source::PageSource;
-use super::wal::{FrameClass, WalIndex};
+use super::wal::{FrameClass, Mended, WalIndex};
 use crate::format::wal::Checksum;
 use crate::ids::{idx, small};
 
@@ -39,6 +39,25 @@ pub struct Joined<'a> {
     pub branches: Vec<Branch>,
     /// What each log is, in the order given.
     pub standings: Vec<Standing>,
+}
+
+impl Joined<'_> {
+    /// Adds the branch that has what a lost checkpoint did not bring into the main file.
+    pub(super) fn add_lost_checkpoint(&mut self, main: &dyn PageSource) {
+        let lost = lost_checkpoint(&self.index, main);
+        let Some(shown) = self.branches.first().filter(|b| !lost.is_empty() && !b.path.is_empty()).map(|b| b.path.clone()) else { return };
+        let mut branch = Branch::new(BranchKind::LostCheckpoint, lost.iter().copied().chain(shown).collect(), 0);
+        for &position in &lost {
+            let page = self.index.frames.get(idx(position)).map_or(0, |f| f.page);
+            branch.mended.push(Mended { position, page, commit: 0, image: None });
+            branch.overwritten_pages.push(page);
+        }
+        branch
+            .witnesses
+            .push("the frames of the generation before still stand, and the main file has other images of their pages".to_owned());
+        branch.name = format!("b{}", self.branches.len());
+        self.branches.push(branch);
+    }
 }
 
 /// Generations that salts can tell to follow one another.
@@ -240,6 +259,7 @@ fn moved(mut branch: Branch, mut before: Vec<u32>, path: Vec<u32>, at: impl Fn(u
         }
         None => false,
     });
+    branch.mended.sort_by_key(|m| m.position);
     branch
 }
 
@@ -289,12 +309,13 @@ pub fn lost_checkpoint(wal: &WalIndex<'_>, main: &dyn PageSource) -> Vec<u32> {
     };
     let live: BTreeSet<u32> = wal.frames.iter().filter(|f| f.class == FrameClass::Committed).map(|f| f.page).collect();
     let size = wal.frames.get(last).map_or(0, |f| f.commit);
+    let shown = wal.last_commit().map_or(size, |c| c.pages);
     let mut seen = BTreeSet::new();
     let mut out = Vec::new();
     for i in (0..=last).rev().filter(|i| of_before(*i)) {
         let Some(frame) = wal.frame_at(i) else { continue };
         let Some(no) = frame.page().filter(|no| no.get() <= size) else { continue };
-        if !seen.insert(no) || live.contains(&no.get()) {
+        if !seen.insert(no) || live.contains(&no.get()) || no.get() > shown {
             continue;
         }
         if main.page(no).is_none_or(|p| p.bytes != frame.image) {

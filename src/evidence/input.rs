@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::branches::Branch;
+use super::branches::{Branch, BranchKind};
 use super::edges::checkpointed;
 use super::fit::{self, Case, Fit, Verdict};
 use super::generations::{self, Joined, Standing};
@@ -122,6 +122,9 @@ pub enum OtherState {
     /// Another branch of the log, by its place in [`View::branches`].
     Branch(u16),
 }
+
+/// Branches whose rows are looked at; each is a state of its own.
+const STATES: usize = 8;
 
 impl View<'_> {
     /// The number of the last frame that is blended.
@@ -331,7 +334,7 @@ impl Evidence {
             others.push((OtherState::RolledBack, Snapshot::new(main, &geometry, &Layers { roll_back_all: true, ..layers })));
         }
         if let (true, None, Some(logs)) = (is_own, &self.sources.at, &logs) {
-            for (i, branch) in branches.iter().enumerate().skip(1) {
+            for (i, branch) in branches.iter().enumerate().skip(1).take(STATES) {
                 let index = branch.index(logs);
                 let Some(last) = index.last_commit() else { continue };
                 let layers = Layers { wal: Some(&index), upto: Some(last.frame), pages: last.pages, ..layers };
@@ -368,12 +371,16 @@ impl Evidence {
         let files: Vec<&[u8]> = self.wals.iter().map(InputFile::bytes).collect();
         let shm = self.shm_bytes().and_then(Shm::read);
         // A log that is whole has one branch, whatever the main file says.
-        let plain = indexes.len() == 1 && first.frames.iter().all(|f| f.class != FrameClass::Detached);
+        let plain = indexes.len() == 1 && first.frames.iter().all(|f| !matches!(f.class, FrameClass::Detached | FrameClass::Older));
         let geometry = if plain { None } else { reconcile(&Clues { main: self.main_bytes(), ..Clues::default() }, quiet) };
         let alone = geometry.as_ref().map(|g| Snapshot::new(self.main_bytes(), g, &Layers::default()));
         let usable = geometry.as_ref().map_or(first.page_size.get(), Geometry::usable);
         let main: Option<&dyn PageSource> = alone.as_ref().map(|a| -> &dyn PageSource { a });
-        generations::join(indexes, &files, main, usable, shm.as_ref())
+        let mut joined = generations::join(indexes, &files, main, usable, shm.as_ref())?;
+        if let (1, Some(main)) = (indexes.len(), main) {
+            joined.add_lost_checkpoint(main);
+        }
+        Some(joined)
     }
 
     /// Whether the journal holds images that may be those of the last whole state and that the view does not show: SQLite
@@ -451,9 +458,10 @@ fn branch_of<'a>(name: &str, logs: Option<&WalIndex<'a>>, branches: &[Branch]) -
 
 /// What the branches hold that SQLite does not read.
 fn hidden(logs: &WalIndex<'_>, branches: &[Branch]) -> Option<HiddenCommits> {
+    let is_own = |b: &&Branch| b.kind != BranchKind::LostCheckpoint;
     let own = |b: &Branch| b.path.get(narrow(u64::from(b.shared))..).unwrap_or_default().to_vec();
-    let commits = branches.iter().skip(1).map(|b| b.own_commits(logs)).fold(0, u32::saturating_add);
-    let frames: BTreeSet<u32> = branches.iter().skip(1).flat_map(own).collect();
+    let commits = branches.iter().skip(1).filter(is_own).map(|b| b.own_commits(logs)).fold(0, u32::saturating_add);
+    let frames: BTreeSet<u32> = branches.iter().skip(1).filter(is_own).flat_map(own).collect();
     let first = frames.first().map(|i| logs.number(narrow(u64::from(*i))))?;
     (commits > 0).then(|| HiddenCommits { commits, frames: small(frames.len()), first })
 }

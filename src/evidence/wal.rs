@@ -405,14 +405,15 @@ impl<'a> WalIndex<'a> {
     }
 
     /// The history along a path of this one: its frames, by their positions here, as if SQLite had read them all, and behind them
-    /// the others. Page and commit of `mended` frames are taken from there.
+    /// the others. Page and commit of `mended` frames, which are in the order of their positions, are taken
+    /// from there.
     #[must_use]
     pub fn along(&self, path: &[u32], mended: &[Mended]) -> WalIndex<'a> {
         let mut out = WalIndex { places: Vec::new(), frames: Vec::new(), commits: Vec::new(), chained: small(path.len()), ..self.clone() };
         let mut taken = vec![false; self.frames.len()];
         let put = |out: &mut WalIndex<'a>, i: usize, class: Option<FrameClass>| {
             let Some(mut info) = self.frames.get(i).copied() else { return };
-            if let Some(m) = mended.iter().find(|m| idx(m.position) == i) {
+            if let Some(m) = mended.binary_search_by_key(&small(i), |m| m.position).ok().and_then(|at| mended.get(at)) {
                 (info.page, info.commit) = (m.page, m.commit);
             }
             let (log, no) = self.place(i);

@@ -96,7 +96,6 @@ enum Key {
 struct Side {
     rows: HashMap<(u32, Key), u64>,
     target: Option<(u32, Key, Seen)>,
-    chains: BTreeSet<u32>,
 }
 
 /// The running state.
@@ -453,12 +452,13 @@ impl Reader {
                 Err(_) => (self.payload.partial(), false),
             };
             let mut hasher = DefaultHasher::new();
-            payload.hash(&mut hasher);
-            let decoded =
-                if followed.is_some() || plan.key.is_some() { self.fields.read(payload, cell.payload_len).is_ok() } else { false };
+            (payload, cell.rowid).hash(&mut hasher);
+            let by_key = plan.key.is_some() || !object.key.is_empty();
+            let decoded = if followed.is_some() || by_key { self.fields.read(payload, cell.payload_len).is_ok() } else { false };
             let row = Row { rowid: cell.rowid, payload, fields: &self.fields };
             let key = match (&plan.key, cell.rowid) {
-                (None, Some(rowid)) => Key::Rowid(rowid),
+                // A declared key names a row better than a rowid that it was given anew; a NULL in it names nothing.
+                (None, Some(rowid)) if !by_key || !decoded || has_null(plan, &object.key, &row) => Key::Rowid(rowid),
                 _ => Key::Record(key_hash(plan, &object.key, &row)),
             };
             if let Some(target) = followed.filter(|_| decoded || !complete)
@@ -470,9 +470,12 @@ impl Reader {
                 side.target = Some((root, key.clone(), seen));
             }
             side.rows.insert((root, key), hasher.finish());
-            side.chains.extend(self.payload.chain().iter().map(|p| p.get()));
         }
     }
+}
+
+fn has_null(plan: &TablePlan, key: &[usize], row: &Row<'_>) -> bool {
+    key.iter().any(|c| plan.stored_value(row, *c).is_none_or(|v| matches!(v, Value::Null)))
 }
 
 /// The primary key of a row as one number.

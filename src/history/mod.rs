@@ -5,8 +5,10 @@
 //! not the size of the database.
 
 pub(crate) mod course;
+mod outline;
 mod schema;
 pub mod timeline;
 
 pub use course::Target;
+pub use outline::outline;
 pub use timeline::tell;

@@ -11,7 +11,7 @@ use crate::ctx::Ctx;
 use crate::error::Result;
 use crate::evidence::overlay::Layers;
 use crate::evidence::shm::Shm;
-use crate::evidence::{Branch, Evidence, FrameClass, JournalState, PageSource, Part, Snapshot, Standing, View, WalIndex};
+use crate::evidence::{Branch, BranchKind, Evidence, FrameClass, JournalState, PageSource, Part, Snapshot, Standing, View, WalIndex};
 use crate::finding::Origin;
 use crate::format::{DatabaseHeader, Encoding};
 use crate::ids::{PageNo, idx, small};
@@ -175,15 +175,10 @@ fn told_log(wal: &WalIndex<'_>, base: &dyn PageSource) -> Log {
 fn image_at<'v>(wal: &WalIndex<'v>, branch: &'v Branch, i: u32) -> Option<(u32, Image<'v>)> {
     let info = wal.frames.get(idx(i))?;
     let origin = Origin::Wal { frame: wal.number(idx(i)) };
-    match branch.mended.iter().find(|m| m.position == i) {
+    match branch.mended_at(i) {
         Some(m) => Some((m.page, (origin, m.image.as_deref().or_else(|| wal.frame_at(idx(i)).map(|f| f.image))?))),
         None => Some((info.page, (origin, wal.frame_at(idx(i))?.image))),
     }
-}
-
-fn commit_at(wal: &WalIndex<'_>, branch: &Branch, i: u32) -> u32 {
-    let mended = branch.mended.iter().find(|m| m.position == i).map(|m| m.commit);
-    mended.unwrap_or_else(|| wal.frames.get(idx(i)).map_or(0, |f| f.commit))
 }
 
 /// One branch.
@@ -196,7 +191,7 @@ fn line<'v>(
     versions: &mut Vec<VersionTold>,
     ctx: &Ctx,
 ) -> Result<Line> {
-    let shown = branch.kind == crate::evidence::BranchKind::Shown;
+    let shown = branch.kind == BranchKind::Shown;
     let from = if shown { 0 } else { branch.shared };
     let mut line = Line {
         name: branch.name.clone(),
@@ -209,6 +204,9 @@ fn line<'v>(
         witnesses: branch.witnesses.clone(),
         ..Line::default()
     };
+    if branch.kind == BranchKind::LostCheckpoint {
+        return Ok(line);
+    }
     // No more pages than the files may hold: the number that a commit names may be anything.
     let most = base.page_count().saturating_add(small(wal.frames.len()).saturating_mul(16)).saturating_add(4096);
     let mut images: HashMap<u32, Image<'v>> = HashMap::new();
@@ -218,7 +216,7 @@ fn line<'v>(
         if let Some((page, image)) = image_at(wal, branch, i) {
             images.insert(page, image);
         }
-        let commit = commit_at(wal, branch, i);
+        let commit = branch.commit_at(wal, i);
         if commit != 0 {
             line.leaves_at = line.leaves_at.saturating_add(1);
             count = commit.min(most);
@@ -227,21 +225,19 @@ fn line<'v>(
     let look_in = wanted.rows || wanted.row.is_some();
     let mut course = if look_in { Some(Course::begin(base, images, count, settings, wanted.row, ctx)?) } else { None };
     if let (true, Some(course)) = (shown, &course) {
-        if let (Some(target), Some(seen)) = (wanted.row, course.look(ctx)?) {
-            let _ = target;
-            versions.push(version(&seen, "main", "main file", None));
-        }
+        versions.extend(course.look(ctx)?.map(|seen| version(&seen, "main", "main file", None)));
     }
     let mut number = line.leaves_at;
     let mut touched: BTreeMap<u32, Image<'v>> = BTreeMap::new();
     let mut frames = 0_u32;
     let tail: Vec<u32> = if shown {
         let is_tail = |i: &u32| wal.frames.get(idx(*i)).is_some_and(|f| f.class == FrameClass::Uncommitted && f.page != 0);
-        (own.last().map_or(0, |l| l.saturating_add(1))..small(wal.frames.len())).filter(is_tail).collect()
+        let behind = own.last().map_or(0, |l| l.saturating_add(1))..small(wal.frames.len());
+        behind.take_while(|i| wal.frames.get(idx(*i)).is_some_and(|f| f.class != FrameClass::Older)).filter(is_tail).collect()
     } else {
         Vec::new()
     };
-    let commits = own.iter().copied().filter(|i| commit_at(wal, branch, *i) != 0).count();
+    let commits = own.iter().copied().filter(|i| branch.commit_at(wal, *i) != 0).count();
     ctx.progress.phase("read commits", crate::ids::wide(commits));
     for (at, &i) in own.iter().chain(&tail).enumerate() {
         let Some((page, image)) = image_at(wal, branch, i) else { continue };
@@ -249,7 +245,7 @@ fn line<'v>(
         frames = frames.saturating_add(1);
         let last = at.saturating_add(1) == own.len().saturating_add(tail.len());
         let in_tail = at >= own.len();
-        let commit = if in_tail { 0 } else { commit_at(wal, branch, i) };
+        let commit = if in_tail { 0 } else { branch.commit_at(wal, i) };
         if commit == 0 && !(last && in_tail) {
             continue;
         }
@@ -349,7 +345,11 @@ fn journal(
     told.counting = small(journal.records.iter().filter(|r| r.counts).count());
     told.pages_before = journal.pages_before;
     told.super_journal = journal.super_name.map(|n| String::from_utf8_lossy(n).into_owned());
-    if journal.page_size != view.geometry.page_size || !(wanted.rows || wanted.row.is_some()) || journal.records.is_empty() {
+    if journal.page_size != view.geometry.page_size
+        || !(wanted.rows || wanted.row.is_some())
+        || journal.records.is_empty()
+        || main.is_empty()
+    {
         return Ok(told);
     }
     let before =
@@ -438,13 +438,22 @@ fn notes(out: &mut History, view: &View<'_>, no_main: bool) {
             ));
         }
     }
+    let stale = view.geometry.header.is_some_and(|h| h.page_count != 0 && out.base.pages > h.page_count);
+    if out.logs.is_empty() && out.journal.is_none() && stale {
+        let pages = counted(u64::from(view.geometry.header.map_or(0, |h| h.page_count)), "page");
+        notes.push(format!(
+            "The header counts {pages}, the file has {}: a journal or a log may be missing, and rows of two states may be mixed",
+            out.base.pages
+        ));
+    }
     out.notes = notes;
     let hidden = out.hidden();
     let doubt = matches!(
         view.journal.as_ref().map(|j| j.state),
         Some(JournalState::Hot | JournalState::HeaderBad | JournalState::Undecided | JournalState::MainEmpty)
     ) && view.journal.as_ref().is_some_and(|j| !j.records.is_empty());
-    out.exit_code = if hidden > 0 || doubt || (no_main && commits > 0) { 2 } else { 0 };
+    let lost = view.branches.iter().any(|b| b.kind == BranchKind::LostCheckpoint);
+    out.exit_code = if hidden > 0 || lost || doubt || (no_main && commits > 0) { 2 } else { 0 };
     let logs = counted(crate::ids::wide(out.logs.len()), "log");
     out.sentence = match (out.logs.is_empty(), &out.journal) {
         (false, _) if hidden > 0 => format!(

@@ -2,6 +2,7 @@
 #![expect(clippy::arithmetic_side_effects, reason = "counts of lines and palette entries that this module made itself")]
 
 mod picture;
+pub mod timeline;
 
 use std::collections::BTreeMap;
 
@@ -42,6 +43,8 @@ struct Page {
     after_losses: Vec<String>,
     left_out: Vec<String>,
     steps: Vec<Step>,
+    timeline: String,
+    timeline_words: String,
     has_map: bool,
     map_words: String,
     roles: Vec<picture::RoleView>,
@@ -175,6 +178,8 @@ pub fn render(report: &Report) -> Result<String> {
             .collect(),
         left_out: recovery.iter().flat_map(|r| &r.left_out).take(OBJECTS).map(phrases::left_out).collect(),
         steps: next::steps(report),
+        timeline: report.timeline.as_ref().map(timeline::svg).unwrap_or_default(),
+        timeline_words: report.timeline.as_ref().map(timeline::words).unwrap_or_default(),
         has_map: !report.map.is_empty(),
         map_words: format!("{} of {}.", counted(report.page_count, "page"), bytes(u64::from(report.page_size))),
         damaged_pages: picture.damaged,
@@ -184,7 +189,7 @@ pub fn render(report: &Report) -> Result<String> {
         sidecars: report
             .sidecars
             .iter()
-            .map(|s| SidecarView { head: phrases::sidecar(s), lines: s.views.iter().take(OBJECTS).map(phrases::view).collect() })
+            .map(|s| SidecarView { head: phrases::sidecar(s), lines: s.views.iter().take(OBJECTS).map(|v| phrases::view(s, v)).collect() })
             .collect(),
         overruled: report.overruled.iter().take(OBJECTS).map(phrases::overruled).collect(),
         findings_count: count(all),

@@ -62,6 +62,9 @@ pub struct Report {
     /// Why nothing can be said of the input; the rest of the report is then empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Branches and commits of the log, for the picture; `rootpage history` prints them.
+    #[serde(skip)]
+    pub timeline: Option<super::html::timeline::Timeline>,
     /// What `recover` wrote and what it could not.
     pub recovery: Option<Recovery>,
     /// Runs of pages with the same role, owner and origin, in page order. Not part of the JSON: `rootpage map` prints it.
@@ -220,6 +223,9 @@ pub struct Sidecar {
     pub blended: bool,
     /// Why, in a sentence.
     pub reason: String,
+    /// What the two counts of `views` are of, where that is not "with it" and "without it".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compares: Option<[String; 2]>,
     /// Rows of both views per table, where they differ.
     pub views: Vec<ViewCount>,
 }
@@ -404,6 +410,7 @@ impl Report {
             findings: Vec::new(),
             hidden_rows: 0,
             error: None,
+            timeline: None,
             recovery: None,
             map: Vec::new(),
             marks: Vec::new(),

@@ -305,9 +305,12 @@ pub(super) fn sidecar(s: &Sidecar) -> String {
 }
 
 /// The rows of a table in both views.
-pub(super) fn view(v: &ViewCount) -> String {
+pub(super) fn view(s: &Sidecar, v: &ViewCount) -> String {
     let rows = |n: Option<u64>| n.map_or("no such table".to_owned(), |n| counted(n, "row"));
-    format!("{}: {} with it, {} without", name(&v.table), rows(v.with), rows(v.without))
+    match &s.compares {
+        Some([with, without]) => format!("{}: {} {}, {} {}", name(&v.table), rows(v.with), escape(with), rows(v.without), escape(without)),
+        None => format!("{}: {} with it, {} without", name(&v.table), rows(v.with), rows(v.without)),
+    }
 }
 
 /// Where a finding is and what it says.

@@ -189,7 +189,8 @@ fn branch(sheet: &mut Sheet<'_>, line: &Line, several: bool) {
 fn did(c: &CommitTold) -> String {
     let mut parts: Vec<String> = c.schema.iter().map(|s| passage(s)).collect();
     parts.extend(c.objects.iter().filter_map(rows_of));
-    let quiet: Vec<String> = c.objects.iter().filter(|o| rows_of(o).is_none()).map(|o| name(&o.name)).collect();
+    let quiet: Vec<String> =
+        c.objects.iter().filter(|o| rows_of(o).is_none() && o.name != "sqlite_schema").map(|o| name(&o.name)).collect();
     if !quiet.is_empty() {
         let shown: Vec<String> = quiet.iter().take(4).cloned().collect();
         let more = if quiet.len() > 4 { format!(" and {} more", quiet.len() - 4) } else { String::new() };

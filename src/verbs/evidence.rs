@@ -167,6 +167,7 @@ impl<'a> Viewed<'a> {
             // "With" is the state that reads all of the sidecar.
             if other.state == OtherState::MainAlone { counts(&shown, &other_rows) } else { counts(&other_rows, &shown) }
         };
+        report.timeline = crate::history::outline(&self.view);
         report.hidden_rows = others.iter().map(hidden::Other::rows).fold(0, u64::saturating_add);
         let path = |wanted: Part| {
             let file = self.evidence.inputs().find(|(p, _)| *p == wanted);
@@ -184,14 +185,23 @@ impl<'a> Viewed<'a> {
                 let (commits, frames) = (counted(u64::from(h.commits), "commit"), counted(u64::from(h.frames), "frame"));
                 reason.push_str(&format!("; {commits} in {frames} of it are not shown, SQLite does not read so far"));
             }
-            let views = views(&|o| matches!(o, OtherState::Branch(_) | OtherState::MainAlone));
-            report.sidecars.push(Sidecar { path: path(Part::Wal), role: InputRole::Wal, fit, blended, reason, views });
+            let branch = others.iter().any(|o| matches!(o.state, OtherState::Branch(_)));
+            let compares = self
+                .view
+                .branches
+                .get(1)
+                .filter(|_| branch)
+                .map(|b| [format!("in branch {}, which SQLite does not read", b.name), "in what SQLite shows".to_owned()]);
+            let views = views(&|o| if branch { o == OtherState::Branch(1) } else { o == OtherState::MainAlone });
+            report.sidecars.push(Sidecar { path: path(Part::Wal), role: InputRole::Wal, fit, blended, reason, compares, views });
         }
         if self.evidence.inputs().any(|(p, _)| p == Part::Journal) {
             let (fit, reason) = fit(self.view.journal_fit.as_ref(), "not hot: SQLite would not roll it back");
             let blended = self.view.rolled_back;
-            let views = views(&|o| matches!(o, OtherState::RolledBack | OtherState::MainAlone));
-            report.sidecars.push(Sidecar { path: path(Part::Journal), role: InputRole::Journal, fit, blended, reason, views });
+            let rolled = others.iter().any(|o| o.state == OtherState::RolledBack);
+            let compares = rolled.then(|| ["rolled back whole".to_owned(), "in what is shown".to_owned()]);
+            let views = views(&|o| if rolled { o == OtherState::RolledBack } else { o == OtherState::MainAlone });
+            report.sidecars.push(Sidecar { path: path(Part::Journal), role: InputRole::Journal, fit, blended, reason, compares, views });
         }
     }
 

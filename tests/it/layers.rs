@@ -31,7 +31,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     // What a commit did is told in the words of the report.
     ("history", &["format", "evidence", "tree", "schema", "survey", "report"]),
     ("report", &["format", "expr", "schema", "survey", "recover"]),
-    ("verbs", &["format", "evidence", "tree", "expr", "schema", "sort", "survey", "fts5", "recover", "write", "report", "carve", "history"]),
+    (
+        "verbs",
+        &["format", "evidence", "tree", "expr", "schema", "sort", "survey", "fts5", "recover", "write", "report", "carve", "history"],
+    ),
     ("host", &["format", "evidence", "write", "report", "verbs"]),
     ("triage", &["format", "evidence", "survey", "recover", "report", "verbs", "host"]),
     ("hermes", &["format", "evidence", "tree", "expr", "schema", "sort", "survey", "fts5", "recover", "write", "report", "verbs"]),

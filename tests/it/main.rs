@@ -35,6 +35,7 @@ mod faults;
 mod fts4;
 mod given_schema;
 mod headers;
+mod history;
 mod host;
 mod hostile;
 mod html_report;

@@ -103,6 +103,7 @@ pub fn damaged(pages: u32) -> Report {
         },
     ];
     r.sidecars = vec![Sidecar {
+        compares: None,
         path: "backups/state.db-wal".into(),
         role: InputRole::Wal,
         fit: Fit::Undecided,
