@@ -2,7 +2,7 @@
 
 use crate::evidence::{Branch, FrameClass, View, WalIndex};
 use crate::ids::{idx, small};
-use crate::report::html::timeline::{Dot, Lane, Timeline};
+use crate::report::timeline::{Dot, Lane, Timeline};
 
 /// The outline of a view; `None` without a log that has a commit.
 #[must_use]

@@ -2,7 +2,7 @@
 #![expect(clippy::arithmetic_side_effects, reason = "counts of lines and palette entries that this module made itself")]
 
 mod picture;
-pub mod timeline;
+mod timeline;
 
 use std::collections::BTreeMap;
 

@@ -16,5 +16,6 @@ pub mod text;
 pub mod text_diff;
 pub mod text_history;
 pub mod text_page;
+pub mod timeline;
 
 pub use model::Report;

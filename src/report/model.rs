@@ -64,7 +64,7 @@ pub struct Report {
     pub error: Option<String>,
     /// Branches and commits of the log, for the picture; `rootpage history` prints them.
     #[serde(skip)]
-    pub timeline: Option<super::html::timeline::Timeline>,
+    pub timeline: Option<super::timeline::Timeline>,
     /// What `recover` wrote and what it could not.
     pub recovery: Option<Recovery>,
     /// Runs of pages with the same role, owner and origin, in page order. Not part of the JSON: `rootpage map` prints it.
