@@ -208,11 +208,7 @@ pub fn branches(wal: &WalIndex<'_>, main: Option<&dyn PageSource>, usable: u32, 
     if out.len() < BRANCHES {
         out.push(current);
     }
-    let mut at = 0;
-    out.retain_mut(|b| {
-        at += 1;
-        at == 1 || b.close(wal)
-    });
+    out.retain_mut(|b| b.kind == BranchKind::Shown || b.close(wal));
     if let Some(shm) = shm {
         witness_by_shm(wal, shm, &mut out);
     }

@@ -282,11 +282,8 @@ fn drop_fragments(index: &WalIndex<'_>, branches: &mut Vec<Branch>) {
             b.witnesses.push("the end of it stands in another capture, behind the frames that wrote over the rest".to_owned());
         }
     }
-    let mut i = 0;
-    branches.retain(|_| {
-        i += 1;
-        !dropped.iter().any(|(d, _)| d.saturating_add(1) == i)
-    });
+    let mut places = 0_usize..;
+    branches.retain(|_| places.next().is_none_or(|i| !dropped.iter().any(|(d, _)| *d == i)));
 }
 
 fn named(mut branches: Vec<Branch>) -> Vec<Branch> {

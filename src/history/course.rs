@@ -397,12 +397,10 @@ impl<'x, 'a> Course<'x, 'a> {
             if let Some(root) = root {
                 reader.rows(now, no, root, schema, self.target, &mut after);
             }
-            if touched.contains_key(&page) {
-                if let Some(root) = root.filter(|r| schema.rooted.contains_key(r)) {
-                    in_trees = in_trees.saturating_add(1);
-                    let n = pages.entry(root).or_insert(0);
-                    *n = n.saturating_add(1);
-                }
+            if let Some(root) = root.filter(|r| touched.contains_key(&page) && schema.rooted.contains_key(r)) {
+                in_trees = in_trees.saturating_add(1);
+                let n = pages.entry(root).or_insert(0);
+                *n = n.saturating_add(1);
             }
         }
         for (root, n) in pages {

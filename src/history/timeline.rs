@@ -369,10 +369,7 @@ fn journal(
         let alone = versions.is_empty();
         let mut own: Vec<VersionTold> = first.iter().map(|s| version(s, "main", "before the journal's transaction", None)).collect();
         if alone {
-            match (&step.row, &first) {
-                (Some(seen), _) => own.push(version(seen, "main", "main file", None)),
-                (None, Some(_)) | (None, None) => {}
-            }
+            own.extend(step.row.iter().map(|seen| version(seen, "main", "main file", None)));
         }
         versions.splice(0..0, own);
     }
