@@ -3,6 +3,7 @@
 //! No row is refused: what is wrong with one is a finding on that object, and every other object goes on.
 
 pub(super) mod autoindex;
+mod load;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -267,6 +268,7 @@ impl Catalog {
         catalog.note_dependents();
         families::assign(&mut catalog.objects, &catalog.names, findings);
         catalog.lay_out(options, findings);
+        catalog.apply_load_rules(findings);
         catalog.check_dependencies(findings);
         catalog
     }
@@ -481,7 +483,7 @@ fn schema_object() -> Object {
 /// What a schema row says that its object is.
 #[must_use]
 pub fn hint_of(row: &SchemaRow) -> Hint {
-    match row.kind.as_slice() {
+    match row.kind.to_ascii_lowercase().as_slice() {
         b"table" if row.root.is_none_or(|r| r == 0) && row.sql.as_ref().is_some_and(|s| mentions_virtual(s)) => Hint::Virtual,
         b"table" => Hint::Table,
         b"index" => Hint::Index,
@@ -499,7 +501,8 @@ pub fn internal_sql(name: &[u8]) -> Option<&'static [u8]> {
 
 fn read_row(id: ObjectId, row: SchemaRow, findings: &mut Findings) -> Object {
     let at = Site { object: Some(id), ..row.site };
-    let declared = match row.kind.as_slice() {
+    // SQLite compares it without regard to case.
+    let declared = match row.kind.to_ascii_lowercase().as_slice() {
         b"table" => Some(ObjectKind::Table),
         b"index" => Some(ObjectKind::Index),
         b"view" => Some(ObjectKind::View),

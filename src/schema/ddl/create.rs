@@ -4,6 +4,7 @@ use sqlite3_parser::ast;
 
 use super::definition::{Conflict, Definition, IndexColumn, IndexDef, IndexTerm, Join, ResultTerm, Select, Source, TableDef};
 use super::expression::Taker;
+use super::refused::not_constant;
 use super::table::{KeyTerm, TableBuilder};
 use super::token::Kind;
 use crate::expr::name::{Collation, Name};
@@ -42,7 +43,15 @@ impl Taker {
                 ast::ColumnConstraint::NotNull { nullable: true, .. } | ast::ColumnConstraint::Defer(_) => {}
                 ast::ColumnConstraint::Unique(conflict_clause) => builder.unique(None, conflict(*conflict_clause)),
                 ast::ColumnConstraint::Check(expr) => builder.check(named.name.as_ref().map(|n| self.name(n.0)), self.expr(expr)),
-                ast::ColumnConstraint::Default(expr) => builder.default_clause(default_value(self.expr(expr))),
+                ast::ColumnConstraint::Default(expr) => {
+                    let value = self.expr(expr);
+                    // Only without parentheses is a name a string.
+                    let plain = matches!(value, Expr::Name(_)) && !matches!(expr, ast::Expr::Parenthesized(_));
+                    if !plain && depends_on_row(&value) {
+                        builder.problem(not_constant(&self.name(column.col_name.0)));
+                    }
+                    builder.default_clause(default_value(value));
+                }
                 ast::ColumnConstraint::Collate { collation_name } => builder.collate(&self.name(collation_name.0)),
                 ast::ColumnConstraint::ForeignKey { clause, .. } => self.foreign_key(builder, None, clause),
                 ast::ColumnConstraint::Generated { expr, typ } => {
@@ -258,6 +267,19 @@ pub(super) fn default_value(expr: Expr) -> Expr {
         Expr::Name(n) if n.table.is_none() => Expr::Text(n.name.as_bytes().into()),
         other => other,
     }
+}
+
+/// Whether SQLite refuses a DEFAULT: it names a column or has a subquery.
+fn depends_on_row(expr: &Expr) -> bool {
+    let mut found = false;
+    expr.walk(&mut |e| {
+        found |= match e {
+            Expr::Name(n) => n.table.is_some() || n.double_quoted || !(n.name.same(b"true") || n.name.same(b"false")),
+            Expr::Unknown(Unknown::Subquery) => true,
+            _ => false,
+        };
+    });
+    found
 }
 
 /// The texts between the parentheses of the CHECK clauses of a CREATE TABLE, in order.
