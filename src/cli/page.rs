@@ -42,6 +42,6 @@ impl Args {
         let ctx = self.running.ctx()?;
         let view = verbs::page(&self.evidence.inputs(&self.db), &self.running.options(), page, &ctx)?;
         emit(&if self.json { view.to_json() } else { text_page::render(&view, &style(), !self.no_hex) })?;
-        Ok(0)
+        Ok(view.exit_code)
     }
 }

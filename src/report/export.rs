@@ -59,7 +59,7 @@ pub struct RowView<'a> {
 }
 
 /// Receives tables and their rows in order.
-pub trait RowSink {
+pub trait RowSink: Send {
     /// A table begins.
     ///
     /// # Errors

@@ -9,6 +9,8 @@ use super::model::FindingItem;
 pub struct PageView {
     /// [`super::model::FORMAT`].
     pub format: u32,
+    /// What `check` says of the whole database, as its exit code.
+    pub exit_code: u8,
     /// Its number.
     pub page: u32,
     /// Pages of the database.

@@ -1,6 +1,7 @@
 //! From paths to pages: opens the inputs, settles the geometry, and gives the snapshot that is read.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::ctx::Ctx;
@@ -23,6 +24,8 @@ use crate::verbs::{Inputs, Options, Snapshot, SuperJournal, hidden, schema_sourc
 pub(crate) fn settled<T>(evidence: &Evidence, done: Result<T>, ctx: &Ctx) -> Result<T> {
     match done {
         Err(error @ (Error::Unstable { .. } | Error::Cancelled | Error::Usage { .. } | Error::Exists { .. })) => Err(error),
+        // Nobody is left to be told anything.
+        Err(Error::Io { source, path, action }) if source.kind() == ErrorKind::BrokenPipe => Err(Error::Io { source, path, action }),
         Err(error) => match evidence.recheck(ctx)? {
             Some((path, what)) => Err(Error::Unstable { path, what }),
             None => Err(error),
@@ -69,6 +72,8 @@ pub(crate) struct Viewed<'a> {
     log: Findings,
     /// The page map that was given, and what it changed.
     ruled: OnceCell<Ruled>,
+    /// The inputs were read once more and were the same.
+    settled: Cell<bool>,
 }
 
 impl<'a> Viewed<'a> {
@@ -81,7 +86,7 @@ impl<'a> Viewed<'a> {
         let view = evidence
             .view(&mut log)?
             .ok_or_else(|| Error::NotADatabase { path: path.to_path_buf(), what: identify(evidence.main_bytes()).to_string() })?;
-        Ok(Viewed { evidence, view, log, ruled: OnceCell::new() })
+        Ok(Viewed { evidence, view, log, ruled: OnceCell::new(), settled: Cell::new(false) })
     }
 
     /// The header as it was settled.
@@ -112,20 +117,25 @@ impl<'a> Viewed<'a> {
         if hints.rulings.is_empty() { Ok(first) } else { Survey::with_hints(pages, self.header(), &hints, self.log.clone(), ctx) }
     }
 
-    /// Reads all inputs once more.
+    /// Reads all inputs once more, unless that has been done.
     ///
     /// # Errors
     /// `Unstable` when one changed.
     pub(crate) fn recheck(&self, options: &Options, ctx: &Ctx) -> Result<()> {
-        if options.no_hash {
-            return match self.evidence.lost() {
-                Some(path) => Err(Error::Unstable { path: path.to_path_buf(), what: "it shrank".to_owned() }),
-                None => Ok(()),
-            };
+        if self.settled.get() {
+            return Ok(());
         }
-        match self.evidence.recheck(ctx)? {
+        let changed = if options.no_hash {
+            self.evidence.lost().map(|path| (path.to_path_buf(), "it shrank".to_owned()))
+        } else {
+            self.evidence.recheck(ctx)?
+        };
+        match changed {
             Some((path, what)) => Err(Error::Unstable { path, what }),
-            None => Ok(()),
+            None => {
+                self.settled.set(true);
+                Ok(())
+            }
         }
     }
 

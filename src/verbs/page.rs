@@ -1,26 +1,42 @@
 //! `page`: one page explained.
 
 use crate::bytes::{slice, u32_at};
+use crate::ctx::Ctx;
 use crate::error::{Error, Result};
 use crate::format::freelist::{Trunk, overflow_page};
 use crate::format::header::HEADER_LEN;
 use crate::format::{Cell, DatabaseHeader, Fields, Page};
 use crate::ids::{PageNo, small};
 use crate::report::collect;
-use crate::report::model::{FORMAT, FindingItem};
+use crate::report::model::{FORMAT, FindingItem, Verb};
 use crate::report::page::{CellView, PageField, PageView};
 use crate::survey::Survey;
 use crate::tree::payload::PayloadReader;
 use crate::tree::{Owner, Role, Slot};
+use crate::verbs::examination::examine;
+use crate::verbs::{Inputs, Options};
 
 /// Characters of one value that are shown.
 const VALUE_LEN: usize = 80;
+
+/// One page explained. The exit code is that of `check` on the whole database.
+///
+/// # Errors
+/// As [`check`](crate::verbs::check), and `Usage` for a page outside the database.
+pub fn page(inputs: &Inputs, options: &Options, page: PageNo, ctx: &Ctx) -> Result<PageView> {
+    examine(inputs, options, ctx, |e| {
+        e.complete()?;
+        let mut view = view(&e.survey, page, e.viewed.view.geometry.offset(page))?;
+        view.exit_code = e.sealed(Verb::Check)?.exit_code;
+        Ok(view)
+    })
+}
 
 /// Everything about a page.
 ///
 /// # Errors
 /// `Usage` for a page outside the database.
-pub(crate) fn view(survey: &Survey<'_>, no: PageNo, file_offset: Option<u64>) -> Result<PageView> {
+fn view(survey: &Survey<'_>, no: PageNo, file_offset: Option<u64>) -> Result<PageView> {
     let pages = &survey.pages;
     let image = pages.image(no).ok_or_else(|| Error::Usage {
         what: match pages.count() {
