@@ -96,7 +96,7 @@ pub struct CarvedRow<'r> {
 }
 
 /// Receives tables and their rows in order.
-pub trait CarveSink {
+pub trait CarveSink: Send {
     /// A table begins.
     ///
     /// # Errors

@@ -79,7 +79,7 @@ impl Args {
             emit(&format!("\nwritten: {}\n", escape(&out.to_string_lossy())))?;
             return Ok(0);
         }
-        let out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        let out = BufWriter::with_capacity(1 << 16, io::stdout());
         let mut sink: Box<dyn CarveSink> = match self.format {
             Some(Format::Csv) => Box::new(Table::new(out)),
             _ => Box::new(Lines::new(out)),

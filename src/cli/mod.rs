@@ -45,7 +45,7 @@ Examples:
 
 Exit codes:
   check    0 healthy, 1 only an index, a search index or bookkeeping is damaged,
-           2 data is damaged, 3 not a database
+           2 data is damaged, 3 not a database; rows, map and page the same
   recover  0 nothing was wrong, 1 damage but every row is in the copy,
            2 rows were lost, hidden or set aside (a copy is written), 3 no copy
   diff     0 equal, 1 different

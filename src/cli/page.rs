@@ -14,7 +14,9 @@ use super::options::{Evidence, Running};
 #[command(after_help = "\
 Examples:
   rootpage page state.db 17
-  rootpage page state.db 17 --no-wal    the page as the main file holds it")]
+  rootpage page state.db 17 --no-wal    the page as the main file holds it
+
+Exit codes: those of `rootpage check` on the whole database.")]
 pub(super) struct Args {
     /// The database; a -wal alone is read as one, too
     #[arg(value_name = "DB")]

@@ -1,6 +1,7 @@
 //! `carve`: rows that are no longer live, with the places that hold them.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::carve::salvage::Salvage;
 use crate::carve::{self, CarveSink, Outcome};
@@ -8,7 +9,7 @@ use crate::ctx::Ctx;
 use crate::error::Result;
 use crate::report::Report;
 use crate::report::model::Verb;
-use crate::verbs::evidence::{self, Viewed};
+use crate::verbs::examination::{once, steady};
 use crate::verbs::{Inputs, Options};
 use crate::write::file::OutputFile;
 
@@ -22,25 +23,22 @@ pub fn carve(inputs: &Inputs, options: &Options, table: Option<&str>, out: &Path
         .flatten()
         .chain(inputs.wal.iter().map(std::path::PathBuf::as_path))
         .collect();
-    let mut file = OutputFile::create(out, options.force, &named)?;
-    let evidence = evidence::open(inputs, options, Some(file.folder()), ctx)?;
-    file.permissions_of(&inputs.db)?;
-    let done = (|| {
-        let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
-        let survey = viewed.survey(inputs, ctx)?;
-        let mut sink = Salvage::new(&file, survey.encoding)?;
-        let outcome = carve::carve(&survey, &viewed.view, table, file.folder(), &mut sink, ctx)?;
-        sink.close_all()?;
-        viewed.recheck(options, ctx)?;
-        let report = super::reported(Verb::Carve, inputs, options, &viewed, &survey, &[]);
-        Ok((report, outcome))
-    })();
-    let (report, outcome) = evidence::settled(&evidence, done, ctx)?;
-    file.commit()?;
-    Ok((report, outcome))
+    steady(ctx, None, || {
+        let mut file = OutputFile::create(out, options.force, &named)?;
+        let folder = file.folder().to_path_buf();
+        let done = once(inputs, options, Some(&folder), ctx, |e| {
+            file.permissions_of(&inputs.db)?;
+            let mut sink = Salvage::new(&file, e.survey.encoding)?;
+            let outcome = carve::carve(&e.survey, &e.viewed.view, table, &folder, &mut sink, ctx)?;
+            sink.close_all()?;
+            Ok((e.sealed(Verb::Carve)?, outcome))
+        })?;
+        file.commit()?;
+        Ok(done)
+    })
 }
 
-/// Carves into a sink. What it has been given cannot be taken back, so that there is no second run.
+/// Carves into a sink. What it has been given cannot be taken back, so that there is no second run once it has begun.
 ///
 /// # Errors
 /// What the tool cannot do, an unknown table, and whatever the sink returns.
@@ -51,10 +49,12 @@ pub fn carve_rows(
     sink: &mut dyn CarveSink,
     ctx: &Ctx,
 ) -> Result<(Report, Outcome)> {
-    let evidence = evidence::open(inputs, options, None, ctx)?;
-    let viewed = Viewed::new(&evidence, &inputs.db, ctx)?;
-    let survey = viewed.survey(inputs, ctx)?;
-    let outcome = carve::carve(&survey, &viewed.view, table, &std::env::temp_dir(), sink, ctx)?;
-    viewed.recheck(options, ctx)?;
-    Ok((super::reported(Verb::Carve, inputs, options, &viewed, &survey, &[]), outcome))
+    let given = AtomicBool::new(false);
+    steady(ctx, Some(&given), || {
+        once(inputs, options, None, ctx, |e| {
+            given.store(true, Ordering::Relaxed);
+            let outcome = carve::carve(&e.survey, &e.viewed.view, table, &std::env::temp_dir(), sink, ctx)?;
+            Ok((e.sealed(Verb::Carve)?, outcome))
+        })
+    })
 }
