@@ -44,6 +44,7 @@ mod journal_mode;
 mod large;
 mod layers;
 mod mutate;
+mod one_run;
 mod oracle;
 mod oracle_build;
 mod oracle_expr;
