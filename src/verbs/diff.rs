@@ -63,7 +63,7 @@ pub(crate) struct Wanted<'w> {
 ///
 /// # Errors
 /// `Usage` for a table that neither has; I/O of a sort; cancellation.
-fn compare(a: &Survey<'_>, b: &Survey<'_>, wanted: &Wanted<'_>, ctx: &Ctx) -> Result<Diff> {
+pub(crate) fn compare(a: &Survey<'_>, b: &Survey<'_>, wanted: &Wanted<'_>, ctx: &Ctx) -> Result<Diff> {
     let mut diff = Diff::new(DiffSide::default(), DiffSide::default());
     for name in wanted.tables {
         if table(a, name.as_bytes()).is_none() && table(b, name.as_bytes()).is_none() {

@@ -9,14 +9,15 @@ use crate::report::history::{FileTold, History, Touched};
 use crate::report::human::counted;
 use crate::survey::{Content, Survey};
 use crate::verbs::evidence::{self, Viewed};
-use crate::verbs::{Inputs, Options, diff, steady};
+use crate::verbs::examination::steady;
+use crate::verbs::{Inputs, Options, diff};
 
 /// The history of one database. `row` names a row that is followed.
 ///
 /// # Errors
 /// What the tool cannot do; a database that is none; `Unstable`.
 pub fn history(inputs: &Inputs, options: &Options, row: Option<&Target>, ctx: &Ctx) -> Result<History> {
-    steady(ctx, || {
+    steady(ctx, None, || {
         let evidence = evidence::open(inputs, options, None, ctx)?;
         evidence::settled(&evidence, once(&evidence, inputs, options, row, ctx), ctx)
     })
