@@ -270,7 +270,7 @@ fn findings(report: &Report) -> Vec<ObjectView> {
                         let more = g.count.saturating_sub(wide(g.kept.len().min(ITEMS)));
                         GroupView {
                             class: if g.class == Class::Healthy { "dim" } else { tone(g.class) },
-                            code: escape(&g.code),
+                            code: g.code.to_string(),
                             name: escape(&g.name),
                             times: phrases::times(g.count),
                             items: g.kept.iter().take(ITEMS).map(phrases::finding).collect(),

@@ -26,7 +26,7 @@ const VALUE_LEN: usize = 80;
 pub fn page(inputs: &Inputs, options: &Options, page: PageNo, ctx: &Ctx) -> Result<PageView> {
     examine(inputs, options, ctx, |e| {
         e.complete()?;
-        let mut view = view(&e.survey, page, e.viewed.view.geometry.offset(page))?;
+        let mut view = view(&e.survey, page, e.viewed.view.geometry.offset(page), options.redact)?;
         view.exit_code = e.sealed(Verb::Check)?.exit_code;
         Ok(view)
     })
@@ -36,7 +36,7 @@ pub fn page(inputs: &Inputs, options: &Options, page: PageNo, ctx: &Ctx) -> Resu
 ///
 /// # Errors
 /// `Usage` for a page outside the database.
-fn view(survey: &Survey<'_>, no: PageNo, file_offset: Option<u64>) -> Result<PageView> {
+fn view(survey: &Survey<'_>, no: PageNo, file_offset: Option<u64>, redact: bool) -> Result<PageView> {
     let pages = &survey.pages;
     let image = pages.image(no).ok_or_else(|| Error::Usage {
         what: match pages.count() {
@@ -82,9 +82,12 @@ fn view(survey: &Survey<'_>, no: PageNo, file_offset: Option<u64>) -> Result<Pag
         }
         _ => {
             if let Ok(page) = pages.page(no) {
-                btree(survey, no, &page, &mut view);
+                btree(survey, no, &page, redact, &mut view);
             }
         }
+    }
+    if redact {
+        view.redact();
     }
     Ok(view)
 }
@@ -136,7 +139,7 @@ fn trunk(survey: &Survey<'_>, bytes: &[u8], view: &mut PageView) {
     }
 }
 
-fn btree(survey: &Survey<'_>, no: PageNo, page: &Page<'_>, view: &mut PageView) {
+fn btree(survey: &Survey<'_>, no: PageNo, page: &Page<'_>, redact: bool, view: &mut PageView) {
     let base = if no == PageNo::ONE { small(HEADER_LEN) } else { 0 };
     let at = |n: u32| base.saturating_add(n);
     field(view, "page type", at(0), 1, format!("{} ({})", page.kind.byte(), Role::of_page(page.kind).word()));
@@ -151,7 +154,7 @@ fn btree(survey: &Survey<'_>, no: PageNo, page: &Page<'_>, view: &mut PageView) 
     let mut payload = PayloadReader::new();
     for (i, cell) in page.cells(survey.pages.split) {
         view.cells.push(match cell {
-            Ok(cell) => cell_view(survey, i, &cell, &mut payload),
+            Ok(cell) => cell_view(survey, i, &cell, redact, &mut payload),
             Err(d) => CellView {
                 no: i,
                 offset: page.pointer(i).map_or(0, u32::from),
@@ -162,7 +165,7 @@ fn btree(survey: &Survey<'_>, no: PageNo, page: &Page<'_>, view: &mut PageView) 
     }
 }
 
-fn cell_view(survey: &Survey<'_>, no: u16, cell: &Cell<'_>, reader: &mut PayloadReader) -> CellView {
+fn cell_view(survey: &Survey<'_>, no: u16, cell: &Cell<'_>, redact: bool, reader: &mut PayloadReader) -> CellView {
     let mut view = CellView {
         no,
         offset: cell.at,
@@ -190,6 +193,10 @@ fn cell_view(survey: &Survey<'_>, no: u16, cell: &Cell<'_>, reader: &mut Payload
     }
     for f in fields.as_slice() {
         if slice(payload, crate::ids::idx(f.start), crate::ids::idx(f.len)).is_none() {
+            continue;
+        }
+        if redact {
+            view.values.push(crate::report::export::class_and_length(f.value(payload), survey.encoding));
             continue;
         }
         let mut literal = String::new();

@@ -9,7 +9,7 @@ use crate::ids::{ObjectId, wide};
 use crate::recover::Selection;
 use crate::recover::live;
 use crate::report::Report;
-use crate::report::export::{ColumnInfo, RowSink, RowView, TableInfo};
+use crate::report::export::{ColumnInfo, Redacted, RowSink, RowView, TableInfo};
 use crate::report::model::Verb;
 use crate::schema::ObjectKind;
 use crate::survey::compute::Computer;
@@ -28,7 +28,11 @@ pub fn rows(inputs: &Inputs, options: &Options, table: Option<&str>, sink: &mut 
     steady(ctx, Some(&given), || {
         once(inputs, options, None, ctx, |e| {
             given.store(true, Ordering::Relaxed);
-            stream(&e.survey, table, options.keep_violations, sink, ctx)?;
+            if options.redact {
+                stream(&e.survey, table, options.keep_violations, &mut Redacted::new(sink), ctx)?;
+            } else {
+                stream(&e.survey, table, options.keep_violations, sink, ctx)?;
+            }
             e.complete()?;
             e.sealed(Verb::Rows)
         })

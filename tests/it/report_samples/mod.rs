@@ -12,7 +12,7 @@ pub const HOSTILE: &str = "<script>document.title='owned'</script>\u{1b}[2J\u{20
 pub fn finding(code: Code, class: Class, object: Option<(u32, &str)>, count: u64, pages: &[u32]) -> FindingGroup {
     let p = code.problem();
     FindingGroup {
-        code: p.id.into(),
+        code,
         name: p.name.into(),
         class,
         object: object.map(|o| o.0),
