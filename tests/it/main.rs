@@ -54,6 +54,7 @@ mod oracle_schema;
 mod page_map;
 mod page_one;
 mod public;
+mod redact;
 mod report_samples;
 mod restore;
 mod search_index;
