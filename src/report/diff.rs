@@ -249,17 +249,14 @@ impl Diff {
         json
     }
 
-    /// Takes the values of the evidence out: what is left is their class and length. Rowids and names stay.
+    /// Takes the values of the evidence out: what is left is their class and length. Keys are values too, also those
+    /// that are rowids. Names of tables and columns stay.
     pub fn redact(&mut self) {
-        for table in &mut self.tables {
-            let by_rowid = table.key.len() == 1 && table.rows.iter().all(|r| r.key.iter().all(|k| k.value.is_i64()));
-            for row in &mut table.rows {
-                row.key.iter_mut().filter(|_| !by_rowid).for_each(|k| redact_value(&mut k.value));
-                row.values.iter_mut().for_each(|v| redact_value(&mut v.value));
-                for column in &mut row.columns {
-                    redact_value(&mut column.a);
-                    redact_value(&mut column.b);
-                }
+        for row in self.tables.iter_mut().flat_map(|t| &mut t.rows) {
+            row.key.iter_mut().chain(&mut row.values).for_each(|v| redact_value(&mut v.value));
+            for column in &mut row.columns {
+                redact_value(&mut column.a);
+                redact_value(&mut column.b);
             }
         }
     }
