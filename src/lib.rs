@@ -24,6 +24,7 @@
 //! | -  | [`history`] | commits, branches and generations of the sidecars; versions of a row |
 //! | -  | [`verbs`] | the library calls behind the verbs |
 //! | -  | [`host`] | where a file lives: mounts, processes that hold it, locks |
+//! | -  | [`triage`] | what an incident bundle holds |
 
 pub mod bytes;
 pub mod carve;
@@ -43,5 +44,6 @@ pub mod schema;
 pub mod sort;
 pub mod survey;
 pub mod tree;
+pub mod triage;
 pub mod verbs;
 pub mod write;

@@ -16,6 +16,7 @@ mod page;
 mod recover;
 mod restore;
 mod rows;
+mod triage;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -41,6 +42,7 @@ Examples:
   rootpage restore OUT --from OUT.salvage.db -o OUT2   set-aside rows into a new copy
   rootpage doctor state.db                     where it lives, who has it open
   rootpage history state.db                    commits and branches of the -wal
+  rootpage triage incident.zip                 what a bundle holds, the best source
   rootpage explain P001                        what a finding means
 
 Exit codes:
@@ -77,6 +79,7 @@ enum Verb {
     JournalMode(journal_mode::Args),
     Restore(restore::Args),
     History(history::Args),
+    Triage(triage::Args),
     Explain(explain::Args),
     #[command(subcommand)]
     Corpus(corpus::Args),
@@ -108,6 +111,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::JournalMode(args) => args.run(),
         Verb::Restore(args) => args.run(),
         Verb::History(args) => args.run(),
+        Verb::Triage(args) => args.run(),
         Verb::Explain(args) => args.run(),
         Verb::Corpus(args) => args.run(),
         Verb::Completions(args) => args.run(Cli::command()),

@@ -63,4 +63,5 @@ mod structure;
 mod terminal;
 mod text_back;
 mod text_report;
+mod triage;
 mod unstable;
