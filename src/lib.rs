@@ -20,6 +20,7 @@
 //! | L6 | [`recover`] | one decision for each row, with provenance |
 //! | L7 | [`mod@write`] | a whole database bottom-up from sorted streams: copy, salvage, finish script |
 //! | -  | [`carve`] | rows that are no longer live, with the places that hold them |
+//! | -  | [`scan`] | databases, logs and journals inside a disk image |
 //! | L8 | [`report`] | the report and the ledger |
 //! | -  | [`history`] | commits, branches and generations of the sidecars; versions of a row |
 //! | -  | [`verbs`] | the library calls behind the verbs |
@@ -40,6 +41,7 @@ pub mod host;
 pub mod ids;
 pub mod recover;
 pub mod report;
+pub mod scan;
 pub mod schema;
 pub mod sort;
 pub mod survey;

@@ -16,6 +16,7 @@ mod page;
 mod recover;
 mod restore;
 mod rows;
+mod scan;
 mod triage;
 
 use std::ffi::OsString;
@@ -38,6 +39,7 @@ Examples:
   rootpage recover state.db -o state.clean.db  a clean copy, and a report of every loss
   rootpage rows state.db messages              the rows of a table as JSON lines
   rootpage carve state.db -o carved.db         deleted and older rows, with their places
+  rootpage scan disk.img                       databases inside a disk image
   rootpage diff state.db state.clean.db        how two databases differ, row by row
   rootpage restore OUT --from OUT.salvage.db -o OUT2   set-aside rows into a new copy
   rootpage doctor state.db                     where it lives, who has it open
@@ -72,6 +74,7 @@ enum Verb {
     Recover(recover::Args),
     Rows(rows::Args),
     Carve(carve::Args),
+    Scan(scan::Args),
     Map(map::Args),
     Page(page::Args),
     Diff(diff::Args),
@@ -104,6 +107,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Recover(args) => args.run(),
         Verb::Rows(args) => args.run(),
         Verb::Carve(args) => args.run(),
+        Verb::Scan(args) => args.run(),
         Verb::Map(args) => args.run(),
         Verb::Page(args) => args.run(),
         Verb::Diff(args) => args.run(),

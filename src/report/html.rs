@@ -1,6 +1,7 @@
 //! The report as one self-contained page: no network, no clock, everything from the evidence escaped.
 #![expect(clippy::arithmetic_side_effects, reason = "counts of lines and palette entries that this module made itself")]
 
+mod carved;
 mod picture;
 mod timeline;
 
@@ -33,6 +34,10 @@ struct Page {
     summary: Vec<String>,
     breakers: Vec<(String, String)>,
     more_breakers: String,
+    has_carved: bool,
+    carved_head: [&'static str; 7],
+    carved: Vec<carved::CarvedView>,
+    hints: Vec<String>,
     loss_head: [&'static str; 6],
     losses: Vec<[String; 6]>,
     loss_lines: Vec<Loss>,
@@ -148,6 +153,7 @@ pub fn render(report: &Report) -> Result<String> {
         kicker: match report.verb {
             Verb::Recover => "SQLite recovery report",
             Verb::Map => "SQLite page map",
+            Verb::Carve => "SQLite carving report",
             _ => "SQLite damage report",
         },
         class: tone(report.verdict.class),
@@ -159,6 +165,10 @@ pub fn render(report: &Report) -> Result<String> {
             Some(more) if more > 0 => format!("and {} more in the JSON report", count(wide(more))),
             _ => String::new(),
         },
+        has_carved: report.carving.is_some(),
+        carved_head: carved::HEAD,
+        carved: carved::tables(report),
+        hints: carved::hints(report),
         loss_head: phrases::LOSS_HEAD,
         losses: losses.iter().flat_map(Losses::rows).collect(),
         // What to do next must not drown in it.

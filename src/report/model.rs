@@ -7,12 +7,14 @@
 //! Names and details come from the evidence and may hold anything. They are kept here as they are (invalid UTF-8 decoded
 //! lossily) and escaped by whoever renders them.
 
+mod carving;
 mod recovery;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::carving::{CarvedCounts, CarvedSample, Carving};
 pub use self::recovery::{Breaker, DISPUTED, FREE_PAGE, Gone, LeftOut, Output, OutputRole, ReadBack, Recovery, TableRecovery};
 use crate::finding::{Code, RowEffect};
 use crate::ids::wide;
@@ -68,6 +70,9 @@ pub struct Report {
     pub timeline: Option<super::timeline::Timeline>,
     /// What `recover` wrote and what it could not.
     pub recovery: Option<Recovery>,
+    /// What `carve` found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carving: Option<Carving>,
     /// Runs of pages with the same role, owner and origin, in page order. Not part of the JSON: `rootpage map` prints it.
     #[serde(skip)]
     pub map: Vec<PageRun>,
@@ -431,6 +436,7 @@ impl Report {
             error: None,
             timeline: None,
             recovery: None,
+            carving: None,
             map: Vec::new(),
             marks: Vec::new(),
         }

@@ -33,8 +33,12 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("report", &["format", "expr", "schema", "survey", "recover"]),
     (
         "verbs",
-        &["format", "evidence", "tree", "expr", "schema", "sort", "survey", "fts5", "recover", "write", "report", "carve", "history"],
+        &[
+            "format", "evidence", "tree", "expr", "schema", "sort", "survey", "fts5", "recover", "write", "report", "carve", "scan",
+            "history",
+        ],
     ),
+    ("scan", &["format"]),
     ("host", &["format", "evidence", "write", "report", "verbs"]),
     ("triage", &["format", "evidence", "survey", "recover", "report", "verbs", "host"]),
     ("hermes", &["format", "evidence", "tree", "expr", "schema", "sort", "survey", "fts5", "recover", "write", "report", "verbs"]),

@@ -16,6 +16,8 @@
 
 #[path = "../../tools/src/dbgen.rs"]
 mod dbgen;
+#[path = "../../tools/src/histories.rs"]
+mod histories;
 #[path = "../../tools/src/judge.rs"]
 mod judge;
 #[path = "../../tools/src/pages.rs"]
@@ -23,6 +25,7 @@ mod pages;
 #[path = "../../tools/src/rng.rs"]
 mod rng;
 
+mod carve;
 mod cli;
 mod corpus;
 mod damaged_text;
