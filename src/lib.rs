@@ -26,6 +26,7 @@
 //! | -  | [`verbs`] | the library calls behind the verbs |
 //! | -  | [`host`] | where a file lives: mounts, processes that hold it, locks |
 //! | -  | [`triage`] | what an incident bundle holds |
+//! | -  | [`hermes`] | the profile of Hermes Agent: knows what its `state.db` means, nothing below knows it |
 
 pub mod bytes;
 pub mod carve;
@@ -36,6 +37,7 @@ pub mod expr;
 pub mod finding;
 pub mod format;
 pub mod fts5;
+pub mod hermes;
 pub mod history;
 pub mod host;
 pub mod ids;

@@ -7,6 +7,7 @@ mod corpus;
 mod diff;
 mod doctor;
 mod explain;
+mod hermes;
 mod history;
 mod io;
 mod journal_mode;
@@ -85,6 +86,8 @@ enum Verb {
     Triage(triage::Args),
     Explain(explain::Args),
     #[command(subcommand)]
+    Hermes(hermes::Args),
+    #[command(subcommand)]
     Corpus(corpus::Args),
     #[command(hide = true)]
     Completions(completions::Completions),
@@ -117,6 +120,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::History(args) => args.run(),
         Verb::Triage(args) => args.run(),
         Verb::Explain(args) => args.run(),
+        Verb::Hermes(args) => args.run(),
         Verb::Corpus(args) => args.run(),
         Verb::Completions(args) => args.run(Cli::command()),
         Verb::Man(args) => args.run(Cli::command()),

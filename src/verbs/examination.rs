@@ -120,15 +120,16 @@ pub(crate) fn once<T>(
 }
 
 impl<'v> Examination<'v> {
-    /// Everything that `check` asks: search indexes, foreign keys, commits that SQLite does not show.
+    /// Everything that `check` asks: search indexes, which are given back, foreign keys, commits that SQLite does not show.
     ///
     /// # Errors
     /// I/O of a sort; cancellation.
-    pub(crate) fn complete(&mut self) -> Result<()> {
-        self.search_indexes()?;
+    pub(crate) fn complete(&mut self) -> Result<Vec<SearchIndex>> {
+        let searches = self.search_indexes()?;
         let foreign = foreign::check(&self.survey, &self.selections(), self.ctx)?;
         self.survey.findings.merge(foreign.log);
-        self.hide()
+        self.hide()?;
+        Ok(searches)
     }
 
     /// Compares each full-text index with what it indexes.

@@ -38,6 +38,7 @@ mod faults;
 mod fts4;
 mod given_schema;
 mod headers;
+mod hermes;
 mod history;
 mod host;
 mod hostile;

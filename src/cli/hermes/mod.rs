@@ -1,0 +1,30 @@
+//! `rootpage hermes`: what a support engineer does with a `state.db` of Hermes Agent. One file a verb.
+
+mod check;
+mod export;
+mod list;
+mod recover;
+mod which;
+
+use super::io::Fail;
+use clap::Subcommand;
+
+/// Check, list, export and recover the state.db of Hermes Agent
+#[derive(Debug, Subcommand)]
+pub(super) enum Args {
+    Check(check::Args),
+    List(list::Args),
+    Export(export::Args),
+    Recover(recover::Args),
+}
+
+impl Args {
+    pub(super) fn run(self) -> Result<u8, Fail> {
+        match self {
+            Args::Check(args) => args.run(),
+            Args::List(args) => args.run(),
+            Args::Export(args) => args.run(),
+            Args::Recover(args) => args.run(),
+        }
+    }
+}
