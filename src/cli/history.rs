@@ -47,10 +47,7 @@ impl Args {
     pub(super) fn run(self) -> Result<u8, Fail> {
         let ctx = self.running.ctx()?;
         let options = self.running.options();
-        let target = match self.row.split_first() {
-            Some((table, key)) => Some(Target { table: table.clone(), key: key.to_vec() }),
-            None => None,
-        };
+        let target = self.row.split_first().map(|(table, key)| Target { table: table.clone(), key: key.to_vec() });
         let history = match self.db.as_slice() {
             [db] => verbs::history(&self.evidence.inputs(db), &options, target.as_ref(), &ctx)?,
             several => {
