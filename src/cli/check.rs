@@ -57,10 +57,9 @@ impl Args {
         }
         if let Some(folder) = self.db.iter().find(|p| p.is_dir()) {
             let shown = shell(&folder.to_string_lossy());
-            return Err(Fail::Usage(format!(
-                "{}: is a folder; rootpage check --recursive {shown} walks it",
-                escape(&folder.to_string_lossy())
-            )));
+            let what = format!("it is a folder; rootpage check --recursive {shown} walks it");
+            let source = std::io::Error::new(std::io::ErrorKind::IsADirectory, what);
+            return Err(Fail::Tool(Error::io(folder, "read", source)));
         }
         let mut worst = 0;
         // A name that a shell gave beside its database is its sidecar.

@@ -538,15 +538,12 @@ fn read_row(id: ObjectId, row: SchemaRow, findings: &mut Findings) -> Object {
         Definition::Virtual(_) => Some(ObjectKind::Virtual),
         Definition::Unknown => None,
     };
-    let mut excluded = None;
-    if declared.is_none() {
-        findings.add_with(Defect::new(Code::TypeUnknown, 0, 0, 0), at, String::from_utf8_lossy(&row.kind));
-        if by_text.is_none() {
-            excluded = Some(Code::TypeUnknown);
-        }
-    }
-    // SQLite itself goes by the text; the type column decides where the text says nothing.
+    let excluded = (declared.is_none() && by_text.is_none()).then_some(Code::TypeUnknown);
+    // The text decides; the type column where the text says nothing. SQLite wants both to say the same.
     let kind = by_text.or(declared).unwrap_or(if autoindex.is_some() { ObjectKind::Index } else { ObjectKind::Table });
+    if !row.kind.eq_ignore_ascii_case(kind.word()) {
+        findings.add_with(Defect::new(Code::TypeUnknown, 0, 0, 0), at, String::from_utf8_lossy(&row.kind));
+    }
     if kind == ObjectKind::Table && !matches!(definition, Definition::Table(_)) {
         definition = Definition::Table(Box::default());
     }

@@ -11,12 +11,12 @@ use crate::report::human::{count, counted, shell};
 use crate::report::model::Class;
 use crate::verbs::{self, Options};
 
-use super::Wanted;
 use super::bundle::Bundle;
 use super::kind::{Kind, Seen};
 use super::model::{OnlyHere, Relation, SourceLine, Triage};
 use super::rowset::{self, RowSet};
 use super::sources::{Found, Source, is_data, rows};
+use super::wanted::Wanted;
 
 /// Keys that are named for each table.
 const KEYS: usize = 20;

@@ -8,33 +8,24 @@ pub mod bundle;
 mod choice;
 mod html;
 mod kind;
+mod member;
 pub mod model;
 mod rowset;
 mod sources;
 mod text;
 mod unpack;
+mod wanted;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub use model::Triage;
+pub use wanted::Wanted;
 
 use crate::ctx::Ctx;
 use crate::error::Result;
 use crate::verbs::Options;
 
 use bundle::Bundle;
-
-/// How a bundle is looked at.
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct Wanted {
-    /// Where an archive is unpacked and stays; none: into a temporary folder that goes away.
-    pub extract: Option<PathBuf>,
-    /// Bytes that an archive may unpack to; 0: 64 GiB.
-    pub most: u64,
-    /// Tables that the store in question has; none: it is the one that most files are states of.
-    pub tables: Vec<String>,
-}
 
 /// Looks at a folder or archive.
 ///

@@ -15,7 +15,7 @@ use crate::ctx::Ctx;
 use crate::error::{Error, Result};
 use crate::ids::wide;
 
-use super::bundle::{Bundle, FILES, Member};
+use super::member::{Bundle, FILES, Member};
 
 /// Archives within archives that are opened.
 pub(super) const DEPTH: usize = 3;

@@ -63,7 +63,8 @@ impl Catalog {
             Definition::Table(def) => {
                 let of_table = |u: &Unknown| matches!(u, Unknown::Column(_) | Unknown::Subquery | Unknown::Arguments(_));
                 let generated = def.columns.iter().filter_map(|c| c.generated.as_ref()).find_map(|g| not_of_the_row(&g.expr));
-                def.unknowns().find(of_table).or(generated).map(|u| words(&u))
+                let checks = def.checks.iter().find_map(|c| over_rows(&c.expr));
+                def.unknowns().find(of_table).or(generated).or(checks).map(|u| words(&u))
             }
             Definition::Index(_) => {
                 let layout = object.index_layout.as_ref()?;
@@ -97,6 +98,13 @@ fn not_of_the_row(expr: &Expr) -> Option<Unknown> {
         Unknown::Function(name) => NOT_OF_THE_ROW.iter().any(|n| name.same(n)),
         _ => false,
     })
+}
+
+/// The first function over several rows.
+fn over_rows(expr: &Expr) -> Option<Unknown> {
+    let from = NOT_OF_THE_ROW.iter().position(|n| *n == b"count").unwrap_or(0);
+    let several = NOT_OF_THE_ROW.get(from..).unwrap_or_default();
+    expr.unknowns().into_iter().find(|u| matches!(u, Unknown::Function(name) if several.iter().any(|n| name.same(n))))
 }
 
 fn words(unknown: &Unknown) -> String {

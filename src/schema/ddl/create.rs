@@ -4,7 +4,6 @@ use sqlite3_parser::ast;
 
 use super::definition::{Conflict, Definition, IndexColumn, IndexDef, IndexTerm, Join, ResultTerm, Select, Source, TableDef};
 use super::expression::Taker;
-use super::refused::not_constant;
 use super::table::{KeyTerm, TableBuilder};
 use super::token::Kind;
 use crate::expr::name::{Collation, Name};
@@ -339,4 +338,12 @@ impl Definition {
             Definition::Unknown => None,
         }
     }
+}
+
+/// How the words end.
+pub(super) const NOT_CONSTANT: &str = "is not constant";
+
+/// SQLite's words for a DEFAULT that depends on a row.
+fn not_constant(column: &Name) -> String {
+    format!("default value of column [{column}] {NOT_CONSTANT}")
 }

@@ -3,10 +3,10 @@
 //! SQLite runs every text of `sqlite_schema` when it opens the database; one that fails keeps it from opening at all. What other
 //! rows decide is in `catalog/load.rs`.
 
+use super::create::NOT_CONSTANT;
 use super::damaged::{Verb, each_source, verb};
 use super::token::Token;
 use super::{Definition, parse_whole};
-use crate::expr::name::Name;
 use crate::schema::ddl::Hint;
 
 /// Why SQLite refuses the text, if it does.
@@ -86,11 +86,4 @@ fn closing<'t, 'a>(list: &'t [Token<'a>]) -> Option<&'t Token<'a>> {
         }
         depth == 0
     })
-}
-
-const NOT_CONSTANT: &str = "is not constant";
-
-/// SQLite's words for a DEFAULT that depends on a row.
-pub(super) fn not_constant(column: &Name) -> String {
-    format!("default value of column [{column}] {NOT_CONSTANT}")
 }
