@@ -3,11 +3,8 @@
 //! SQLite runs every text of `sqlite_schema` when it opens the database; one that fails keeps it from opening at all. What other
 //! rows decide is in `catalog/load.rs`.
 
-use super::create::NOT_CONSTANT;
 use super::damaged::{Verb, each_source, verb};
 use super::token::Token;
-use super::{Definition, parse_whole};
-use crate::schema::ddl::Hint;
 
 /// Why SQLite refuses the text, if it does.
 pub(super) fn reason(list: &[Token<'_>]) -> Option<String> {
@@ -42,48 +39,4 @@ fn source_elsewhere(list: &[Token<'_>], trigger: bool) -> Option<String> {
         found.is_none()
     });
     found
-}
-
-/// The text without those DEFAULT clauses that are not constant; `None` where it has none.
-pub(super) fn without_bad_defaults(sql: &[u8], list: &[Token<'_>]) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(sql.len());
-    let mut kept = 0_usize;
-    let mut depth = 0_usize;
-    for (i, token) in list.iter().enumerate() {
-        if token.byte(b'(') {
-            depth = depth.saturating_add(1);
-        } else if token.byte(b')') {
-            depth = depth.saturating_sub(1);
-        }
-        let tail = list.get(i.saturating_add(1)..).unwrap_or_default();
-        if depth != 1 || !token.is("DEFAULT") || !tail.first().is_some_and(|t| t.byte(b'(')) {
-            continue;
-        }
-        let Some(close) = closing(tail) else { continue };
-        let clause = sql.get(token.at..close.end())?;
-        let alone = [b"CREATE TABLE x(a ".as_slice(), clause, b")"].concat();
-        let parsed = parse_whole(&alone, Hint::Table);
-        if matches!(parsed.definition, Definition::Table(_)) && parsed.problem.is_some_and(|p| p.words.ends_with(NOT_CONSTANT)) {
-            out.extend_from_slice(sql.get(kept..token.at)?);
-            kept = close.end();
-        }
-    }
-    if kept == 0 {
-        return None;
-    }
-    out.extend_from_slice(sql.get(kept..)?);
-    Some(out)
-}
-
-/// The parenthesis that closes the one at the start.
-fn closing<'t, 'a>(list: &'t [Token<'a>]) -> Option<&'t Token<'a>> {
-    let mut depth = 0_usize;
-    list.iter().find(|t| {
-        if t.byte(b'(') {
-            depth = depth.saturating_add(1);
-        } else if t.byte(b')') {
-            depth = depth.saturating_sub(1);
-        }
-        depth == 0
-    })
 }
