@@ -274,7 +274,6 @@ impl Catalog {
     }
 
     /// All objects, in order.
-    #[must_use]
     pub fn objects(&self) -> &[Object] {
         &self.objects
     }
@@ -364,9 +363,10 @@ impl Catalog {
         let mut layouts = Vec::new();
         for object in self.objects.iter().filter(|o| o.kind == ObjectKind::Index) {
             let Some(table) = object.table.and_then(|t| self.get(t)).and_then(Object::table_def) else { continue };
+            let key = |k| IndexLayout::of_key(table, k, options.schema_format);
             let layout = match (&object.definition, object.autoindex) {
                 (Definition::Index(index), _) => Some(IndexLayout::of_index(table, index, options.schema_format)),
-                (_, Some(n)) => table.unique.iter().find(|k| k.number == n).map(|k| IndexLayout::of_key(table, k, options.schema_format)),
+                (_, Some(n)) => table.unique.iter().find(|k| k.number == n && !(k.primary && table.without_rowid)).map(key),
                 _ => None,
             };
             layouts.push((object.id, layout));

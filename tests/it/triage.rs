@@ -497,6 +497,6 @@ fn a_folder_and_a_glob_are_checked_store_by_store() {
     assert_eq!(out.status.code(), Some(0), "{}", text(&out));
     assert_eq!(text(&out).matches("\"verb\": \"check\"").count(), 1);
     let out = run(&["check", "."]);
-    assert_eq!(out.status.code(), Some(64));
+    assert_eq!(out.status.code(), Some(74));
     assert!(String::from_utf8_lossy(&out.stderr).contains("--recursive"));
 }
