@@ -5,9 +5,9 @@
 //! Collects: rows with their table, their values as far as they are there, and every place that holds them.
 //! Leaves:   the decision to take any of them back: nothing that is carved enters a copy by itself.
 //!
-//! The order of work: [`declared`] says what rows look like, [`leaf`] finds them on one image of a page ([`heads`] where a
-//! freeblock took the first bytes of a cell, [`chain`] where they go on elsewhere), [`pages`] goes over all images, [`fold`]
-//! folds doubles and compares with what is [`live`].
+//! The order of work: `declared` says what rows look like, `leaf` finds them on one image of a page (`heads` where a
+//! freeblock took the first bytes of a cell, `chain` where they go on elsewhere), `pages` goes over all images, `fold`
+//! folds doubles and compares with what is `live`.
 #![expect(
     clippy::arithmetic_side_effects,
     reason = "computes on bits, on offsets within one page and on counts of its own; numbers of the evidence are added saturating"

@@ -1,8 +1,8 @@
 //! `triage`: what an incident bundle holds, and which of its files is the best source.
 //!
-//! Passes: the files, unpacked with bounds ([`bundle`]); what each is, by its bytes ([`kind`]); which log, journal and
-//! shared memory fits which database, and what each pair holds ([`sources`]); which is the best and what the others add
-//! ([`choice`]). The evidence is only read; archives are unpacked into a private temporary folder.
+//! Passes: the files, unpacked with bounds ([`bundle`]); what each is, by its bytes (`kind`); which log, journal and
+//! shared memory fits which database, and what each pair holds (`sources`); which is the best and what the others add
+//! (`choice`). The evidence is only read; archives are unpacked into a private temporary folder.
 
 pub mod bundle;
 mod choice;

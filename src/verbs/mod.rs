@@ -1,6 +1,6 @@
 //! The library calls behind the verbs, one file each.
 //!
-//! A verb is a short function over one [`examination`]: it is given what was opened and surveyed, and returns a report.
+//! A verb is a short function over one `examination`: it is given what was opened and surveyed, and returns a report.
 
 mod carve;
 mod check;

@@ -1,7 +1,7 @@
 //! `restore`: rows of a salvage database into a new copy, by the writer that wrote the copy.
 //!
-//! Passes: which rows are chosen and what each would be in its table ([`chosen`]); which of them may stand beside the rows
-//! that are there, and beside one another ([`settle`]); a database with all of them, tables and indexes ([`compose`]); foreign
+//! Passes: which rows are chosen and what each would be in its table (`chosen`); which of them may stand beside the rows
+//! that are there, and beside one another (`settle`); a database with all of them, tables and indexes (`compose`); foreign
 //! keys over it; the copy, in which `recover` builds the full-text indexes anew and reads everything back.
 
 mod chosen;
