@@ -20,9 +20,12 @@
 //! | L6 | [`recover`] | one decision for each row, with provenance |
 //! | L7 | [`mod@write`] | a whole database bottom-up from sorted streams: copy, salvage, finish script |
 //! | -  | [`carve`] | rows that are no longer live, with the places that hold them |
+//! | -  | [`scan`] | databases, logs and journals inside a disk image |
 //! | L8 | [`report`] | the report and the ledger |
+//! | -  | [`history`] | commits, branches and generations of the sidecars; versions of a row |
 //! | -  | [`verbs`] | the library calls behind the verbs |
 //! | -  | [`host`] | where a file lives: mounts, processes that hold it, locks |
+//! | -  | [`triage`] | what an incident bundle holds |
 //! | -  | [`hermes`] | the profile of Hermes Agent: knows what its `state.db` means, nothing below knows it |
 
 pub mod bytes;
@@ -35,13 +38,16 @@ pub mod finding;
 pub mod format;
 pub mod fts5;
 pub mod hermes;
+pub mod history;
 pub mod host;
 pub mod ids;
 pub mod recover;
 pub mod report;
+pub mod scan;
 pub mod schema;
 pub mod sort;
 pub mod survey;
 pub mod tree;
+pub mod triage;
 pub mod verbs;
 pub mod write;

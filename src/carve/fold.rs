@@ -359,7 +359,12 @@ impl Folding<'_, '_, '_> {
                 continue;
             }
             if let Some(key) = key_sum(plan, &self.fields, &found.payload) {
-                relation = if answers.keys.contains_key(&key) { Relation::Older } else { Relation::Deleted };
+                let live = answers.keys.get(&key);
+                if live.is_some_and(|live| found.made_up && is_cut_copy(&found, &self.fields, live)) {
+                    self.count(found.shape, |s| s.live_copies = s.live_copies.saturating_add(copies));
+                    return Ok(());
+                }
+                relation = if live.is_some() { Relation::Older } else { Relation::Deleted };
             }
         }
         let is_dropped = self.carver.shapes.all.get(found.shape).is_some_and(|s| matches!(s.of, Of::Dropped(_)));
@@ -408,6 +413,23 @@ fn same_as_live(found: &Found, live: &[u8]) -> bool {
         }
     }
     any
+}
+
+/// Whether a row whose head was made up is a copy of the live one that was cut within a text: what follows is of another cell.
+fn is_cut_copy(found: &Found, fields: &Fields, live: &[u8]) -> bool {
+    let mut other = Fields::new();
+    let _partial = other.read(live, 0x7fff_ffff);
+    for i in 0..fields.len() {
+        match (fields.value(&found.payload, i), other.value(live, i)) {
+            (a, b) if a == b => {}
+            // With all that follows the same, a shorter text is what stood there before it was made longer.
+            (Some(Value::Text(a)), Some(Value::Text(b))) if b.starts_with(a) => {
+                return (i.saturating_add(1)..fields.len()).any(|j| fields.value(&found.payload, j) != other.value(live, j));
+            }
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// Whether a whole row holds everything that a partial one does.

@@ -49,8 +49,8 @@ pub(crate) struct Asked {
 pub(crate) struct Answers {
     pub(crate) whole: HashSet<u64>,
     pub(crate) first: HashSet<(usize, u64)>,
-    /// The sum of the record by that of its key.
-    pub(crate) keys: HashMap<u64, u64>,
+    /// The record by the sum of its key.
+    pub(crate) keys: HashMap<u64, Vec<u8>>,
 }
 
 /// Finds live rows by rowid.
@@ -208,7 +208,7 @@ pub(crate) fn ask(survey: &Survey<'_>, table: ObjectId, asked: &Asked, ctx: &Ctx
                         && let Some(key) = key_sum(plan, &fields, payload)
                         && asked.keys.contains(&key)
                     {
-                        out.keys.insert(key, whole);
+                        out.keys.insert(key, payload.to_vec());
                     }
                 }
             }

@@ -5,9 +5,9 @@
 //! Collects: rows with their table, their values as far as they are there, and every place that holds them.
 //! Leaves:   the decision to take any of them back: nothing that is carved enters a copy by itself.
 //!
-//! The order of work: [`declared`] says what rows look like, [`leaf`] finds them on one image of a page ([`heads`] where a
-//! freeblock took the first bytes of a cell, [`chain`] where they go on elsewhere), [`pages`] goes over all images, [`fold`]
-//! folds doubles and compares with what is [`live`].
+//! The order of work: `declared` says what rows look like, `leaf` finds them on one image of a page (`heads` where a
+//! freeblock took the first bytes of a cell, `chain` where they go on elsewhere), `pages` goes over all images, `fold`
+//! folds doubles and compares with what is `live`.
 #![expect(
     clippy::arithmetic_side_effects,
     reason = "computes on bits, on offsets within one page and on counts of its own; numbers of the evidence are added saturating"
@@ -28,6 +28,7 @@ pub(crate) mod salvage;
 mod shape;
 mod spans;
 pub mod text;
+pub(crate) mod watched;
 
 use std::path::Path;
 
@@ -48,6 +49,8 @@ use crate::survey::{Content, Survey, TablePlan};
 /// A table whose rows follow.
 #[derive(Debug)]
 pub struct CarvedTable<'t> {
+    /// A number that no other table of the run has.
+    pub no: usize,
     /// Its name.
     pub name: &'t str,
     /// The names of its columns that are stored, as declared.
@@ -96,7 +99,7 @@ pub struct CarvedRow<'r> {
 }
 
 /// Receives tables and their rows in order.
-pub trait CarveSink {
+pub trait CarveSink: Send {
     /// A table begins.
     ///
     /// # Errors
@@ -123,6 +126,8 @@ pub trait CarveSink {
 pub struct TableSums {
     /// Its name.
     pub name: String,
+    /// Its number, as [`CarvedTable::no`].
+    pub no: usize,
     /// The object in the catalog; `None` for a table that is gone.
     pub object: Option<u32>,
     /// Live rows.
@@ -198,6 +203,7 @@ pub fn carve(
                 _ => None,
             };
             sink.begin_table(&CarvedTable {
+                no: row.found.shape,
                 name: name_of(shape),
                 columns: columns.iter().filter_map(|c| shape.plan.columns.get(*c)).map(|c| c.name.as_str()).collect(),
                 encoding: survey.encoding,
@@ -208,7 +214,7 @@ pub fn carve(
     })?;
     sink.finish()?;
     let mut out = Outcome { tables: Vec::new(), hints: hints::find(survey, &carver.shapes.all, &sums) };
-    for (shape, sums) in carver.shapes.all.iter().zip(&sums) {
+    for (no, (shape, sums)) in carver.shapes.all.iter().zip(&sums).enumerate() {
         let (object, dropped) = match shape.of {
             Of::Table(object) => (Some(object), None),
             Of::Dropped(i) => (None, dropped.get(i)),
@@ -222,6 +228,7 @@ pub fn carve(
             _ => 0,
         });
         out.tables.push(TableSums {
+            no,
             name: name_of(shape).to_owned(),
             object: object.map(|o| o.0),
             live,

@@ -29,13 +29,13 @@ const PROVENANCE: [&str; 17] = [
     "rp_length",
     "rp_complete",
     "rp_rowid",
-    "rp_restore",
     "rp_place",
     "rp_copies",
     "rp_places",
     "rp_solutions",
     "rp_candidates",
     "rp_gone",
+    "rp_restore",
 ];
 
 /// A table that is being written.
@@ -203,13 +203,13 @@ impl CarveSink for Salvage<'_> {
             Constant::Int(i64::from(row.length)),
             Constant::Int(i64::from(row.complete)),
             row.rowid.map_or(Constant::Null, Constant::Int),
-            text_or_null(self, &restore(&open, row)),
             self.text(&row.place),
             count(wide(row.more.len())),
             text_or_null(self, &row.more.join("; ")),
             count(u64::from(row.solutions)),
             text_or_null(self, &row.candidates.join(", ")),
             text_or_null(self, &row.gone),
+            text_or_null(self, &restore(&open, row)),
         ];
         values.extend(row.values.iter().map(|v| v.map_or(Constant::Null, Constant::from)));
         let mut surplus = String::new();

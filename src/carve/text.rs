@@ -64,7 +64,7 @@ impl<W: Write> Lines<W> {
     }
 }
 
-impl<W: Write> CarveSink for Lines<W> {
+impl<W: Write + Send> CarveSink for Lines<W> {
     fn begin_table(&mut self, table: &CarvedTable<'_>) -> Result<()> {
         table.name.clone_into(&mut self.table);
         self.columns = table.columns.iter().map(|c| (*c).to_owned()).collect();
@@ -176,7 +176,7 @@ impl<W: Write> Table<W> {
     }
 }
 
-impl<W: Write> CarveSink for Table<W> {
+impl<W: Write + Send> CarveSink for Table<W> {
     fn begin_table(&mut self, table: &CarvedTable<'_>) -> Result<()> {
         self.encoding = table.encoding;
         self.line

@@ -4,9 +4,10 @@ use std::io::{self, BufWriter};
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use rootpage::carve::CarveSink;
 use rootpage::carve::text::{Lines, Table};
-use rootpage::carve::{CarveSink, Outcome};
 use rootpage::report::human::{count, escape};
+use rootpage::report::model::Carving;
 use rootpage::verbs;
 
 use super::io::{Fail, emit};
@@ -45,6 +46,9 @@ pub(super) struct Args {
     /// Move existing output files aside instead of refusing
     #[arg(long, requires = "output")]
     force: bool,
+    /// Print the JSON report instead of text
+    #[arg(long, requires = "output")]
+    json: bool,
     /// Take the schema from this healthy database or SQL text when it is lost
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
@@ -74,12 +78,17 @@ impl Args {
         let mut options = self.running.options();
         options.force = self.force;
         if let Some(out) = &self.output {
-            let (_, outcome) = verbs::carve(&inputs, &options, self.table.as_deref(), out, &ctx)?;
-            emit(&told(&outcome))?;
-            emit(&format!("\nwritten: {}\n", escape(&out.to_string_lossy())))?;
+            let report = verbs::carve(&inputs, &options, self.table.as_deref(), out, &ctx)?;
+            if self.json {
+                emit(&report.to_json())?;
+                return Ok(0);
+            }
+            emit(&report.carving.as_ref().map(told).unwrap_or_default())?;
+            let out = escape(&out.to_string_lossy());
+            emit(&format!("\nwritten: {out}, {out}.report.json, {out}.report.html\n"))?;
             return Ok(0);
         }
-        let out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        let out = BufWriter::with_capacity(1 << 16, io::stdout());
         let mut sink: Box<dyn CarveSink> = match self.format {
             Some(Format::Csv) => Box::new(Table::new(out)),
             _ => Box::new(Lines::new(out)),
@@ -90,18 +99,17 @@ impl Args {
 }
 
 /// What was found, as a table.
-fn told(outcome: &Outcome) -> String {
+fn told(outcome: &Carving) -> String {
     let mut out = String::new();
     let head = ["table", "live", "deleted", "older", "key gone", "partial", "index only"];
     let mut rows: Vec<[String; 7]> = vec![head.map(str::to_owned)];
     for t in &outcome.tables {
-        let s = &t.sums;
-        let found = [s.deleted, s.older, s.unknown, s.partial, s.index_only];
-        if found.iter().all(|n| *n == 0) && t.dropped.is_none() {
+        let found = [t.deleted, t.older, t.key_gone, t.partial, t.index_only];
+        if found.iter().all(|n| *n == 0) && t.declaration.is_none() {
             continue;
         }
         let name = escape(&t.name);
-        let name = if t.dropped.is_some() { format!("{name} (dropped)") } else { name };
+        let name = if t.declaration.is_some() { format!("{name} (dropped)") } else { name };
         let [deleted, older, unknown, partial, index] = found.map(count);
         rows.push([name, count(t.live), deleted, older, unknown, partial, index]);
     }

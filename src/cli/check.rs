@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use rootpage::ctx::Ctx;
 use rootpage::error::Error;
+use rootpage::host::folders;
 use rootpage::report::Report;
+use rootpage::report::human::{escape, passage, shell};
 use rootpage::report::model::{Access, Class, Input, InputRole, Verb};
 use rootpage::report::text;
 use rootpage::verbs;
@@ -21,15 +23,20 @@ use super::options::{Evidence, Running};
 Examples:
   rootpage check state.db
   rootpage check --json state.db | jq .verdict
-  rootpage check backups/*.db        the exit code is that of the worst
+  rootpage check backups/*           the exit code is that of the worst; a -wal beside its
+                                     database is read with it, not as a second one
+  rootpage check --recursive /srv    one line for every database in a folder
 
 Exit codes: 0 healthy, 1 only an index, a search index or bookkeeping, 2 data is
 damaged, 3 not a database, 64 wrong arguments, 74 cannot read, 75 the input
 changed while it was read, 130 cancelled.")]
 pub(super) struct Args {
-    /// The database; a -wal alone is read as one, too
+    /// The database; a -wal alone is read as one, too; folders with --recursive
     #[arg(value_name = "DB", required = true)]
     db: Vec<PathBuf>,
+    /// Walk folders: one line for every database in them, JSON lines with --json
+    #[arg(long)]
+    recursive: bool,
     /// Print the report as JSON (docs/report.md documents it); one document for each DB
     #[arg(long)]
     json: bool,
@@ -45,8 +52,19 @@ impl Args {
             return Err(Fail::Usage("--wal, --journal, --shm and --map go with one database; check them one by one".to_owned()));
         }
         let ctx = self.running.ctx()?;
+        if self.recursive {
+            return self.walk(&ctx);
+        }
+        if let Some(folder) = self.db.iter().find(|p| p.is_dir()) {
+            let shown = shell(&folder.to_string_lossy());
+            let what = format!("it is a folder; rootpage check --recursive {shown} walks it");
+            let source = std::io::Error::new(std::io::ErrorKind::IsADirectory, what);
+            return Err(Fail::Tool(Error::io(folder, "read", source)));
+        }
         let mut worst = 0;
-        for (i, db) in self.db.iter().enumerate() {
+        // A name that a shell gave beside its database is its sidecar.
+        let named = if self.db.len() > 1 { folders::without_sidecars(&self.db) } else { self.db.clone() };
+        for (i, db) in named.iter().enumerate() {
             let code = match self.one(db, i > 0, &ctx) {
                 Ok(code) => code,
                 // The other paths still deserve an answer, unless nobody is there to read it.
@@ -59,6 +77,41 @@ impl Args {
                 }
             };
             worst = worst.max(code);
+        }
+        Ok(worst)
+    }
+
+    /// One line for each database below the paths that were given.
+    fn walk(&self, ctx: &Ctx) -> Result<u8, Fail> {
+        if self.evidence.names_files() {
+            return Err(Fail::Usage("--wal, --journal, --shm and --map go with one database; check them one by one".to_owned()));
+        }
+        let found = folders::stores(&self.db, ctx)?;
+        for path in &found.unread {
+            emit(&if self.json { String::new() } else { format!("{}: cannot be read\n", escape(&path.to_string_lossy())) })?;
+        }
+        let mut worst = if found.unread.is_empty() { 0 } else { 74 };
+        let mut seen = 0_u64;
+        for db in &found.stores {
+            let report = match verbs::check(&self.evidence.inputs(db), &self.running.options(), ctx) {
+                Ok(report) => report,
+                Err(Error::NotADatabase { what, .. }) => not_a_database(Verb::Check, db, what),
+                Err(error @ Error::Cancelled) => return Err(error.into()),
+                Err(error) => not_read(db, &error.into()),
+            };
+            seen = seen.saturating_add(1);
+            worst = worst.max(report.exit_code);
+            if self.json {
+                let mut line = serde_json::to_string(&report).unwrap_or_default();
+                line.push('\n');
+                emit(&line)?;
+            } else {
+                let (path, said) = (escape(&db.to_string_lossy()), passage(&report.verdict.sentence));
+                emit(&format!("{path}: {} (exit {}). {said}\n", report.verdict.class.word(), report.exit_code))?;
+            }
+        }
+        if seen == 0 && !self.json {
+            emit("no database was found\n")?;
         }
         Ok(worst)
     }

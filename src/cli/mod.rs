@@ -8,6 +8,7 @@ mod diff;
 mod doctor;
 mod explain;
 mod hermes;
+mod history;
 mod io;
 mod journal_mode;
 mod map;
@@ -16,6 +17,8 @@ mod page;
 mod recover;
 mod restore;
 mod rows;
+mod scan;
+mod triage;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -37,17 +40,21 @@ Examples:
   rootpage recover state.db -o state.clean.db  a clean copy, and a report of every loss
   rootpage rows state.db messages              the rows of a table as JSON lines
   rootpage carve state.db -o carved.db         deleted and older rows, with their places
+  rootpage scan disk.img                       databases inside a disk image
   rootpage diff state.db state.clean.db        how two databases differ, row by row
   rootpage restore OUT --from OUT.salvage.db -o OUT2   set-aside rows into a new copy
   rootpage doctor state.db                     where it lives, who has it open
+  rootpage history state.db                    commits and branches of the -wal
+  rootpage triage incident.zip                 what a bundle holds, the best source
   rootpage explain P001                        what a finding means
 
 Exit codes:
   check    0 healthy, 1 only an index, a search index or bookkeeping is damaged,
-           2 data is damaged, 3 not a database
+           2 data is damaged, 3 not a database; rows, map and page the same
   recover  0 nothing was wrong, 1 damage but every row is in the copy,
            2 rows were lost, hidden or set aside (a copy is written), 3 no copy
   diff     0 equal, 1 different
+  history  0 SQLite shows all that is committed, 2 committed work is hidden from it
   all      64 wrong arguments, 74 a path cannot be read or written,
            75 the input changed while it was read, 130 cancelled";
 
@@ -68,12 +75,15 @@ enum Verb {
     Recover(recover::Args),
     Rows(rows::Args),
     Carve(carve::Args),
+    Scan(scan::Args),
     Map(map::Args),
     Page(page::Args),
     Diff(diff::Args),
     Doctor(doctor::Args),
     JournalMode(journal_mode::Args),
     Restore(restore::Args),
+    History(history::Args),
+    Triage(triage::Args),
     Explain(explain::Args),
     #[command(subcommand)]
     Hermes(hermes::Args),
@@ -100,12 +110,15 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Recover(args) => args.run(),
         Verb::Rows(args) => args.run(),
         Verb::Carve(args) => args.run(),
+        Verb::Scan(args) => args.run(),
         Verb::Map(args) => args.run(),
         Verb::Page(args) => args.run(),
         Verb::Diff(args) => args.run(),
         Verb::Doctor(args) => args.run(),
         Verb::JournalMode(args) => args.run(),
         Verb::Restore(args) => args.run(),
+        Verb::History(args) => args.run(),
+        Verb::Triage(args) => args.run(),
         Verb::Explain(args) => args.run(),
         Verb::Hermes(args) => args.run(),
         Verb::Corpus(args) => args.run(),

@@ -125,7 +125,7 @@ impl Running {
     }
 }
 
-fn snapshot(text: &str) -> Result<Snapshot, String> {
+pub(super) fn snapshot(text: &str) -> Result<Snapshot, String> {
     let number = |n: &str| n.parse::<u32>().map_err(|_| format!("{n:?} is no number"));
     match text.split_once(':') {
         Some(("commit", n)) => Ok(Snapshot::Commit(number(n)?)),
@@ -136,7 +136,7 @@ fn snapshot(text: &str) -> Result<Snapshot, String> {
 }
 
 /// Bytes with an optional binary unit: 4096, 64K, 256M, 2GiB.
-fn memory(text: &str) -> Result<usize, String> {
+pub(super) fn memory(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit = text.get(digits.len()..).unwrap_or_default().trim().to_ascii_lowercase();
     let factor: usize = match unit.trim_end_matches("ib").trim_end_matches('b') {

@@ -14,7 +14,9 @@ use super::options::{Evidence, Running};
 #[command(after_help = "\
 Examples:
   rootpage page state.db 17
-  rootpage page state.db 17 --no-wal    the page as the main file holds it")]
+  rootpage page state.db 17 --no-wal    the page as the main file holds it
+
+Exit codes: those of `rootpage check` on the whole database.")]
 pub(super) struct Args {
     /// The database; a -wal alone is read as one, too
     #[arg(value_name = "DB")]
@@ -42,6 +44,6 @@ impl Args {
         let ctx = self.running.ctx()?;
         let view = verbs::page(&self.evidence.inputs(&self.db), &self.running.options(), page, &ctx)?;
         emit(&if self.json { view.to_json() } else { text_page::render(&view, &style(), !self.no_hex) })?;
-        Ok(0)
+        Ok(view.exit_code)
     }
 }

@@ -48,6 +48,9 @@ pub(super) struct Args {
     /// Keep rows live that break their table's declaration (NOT NULL, CHECK, STRICT)
     #[arg(long)]
     keep_violations: bool,
+    /// Take whole deleted rows of this table back in where nothing conflicts; may be given several times
+    #[arg(long, value_name = "TABLE")]
+    include_deleted: Vec<String>,
     /// Leave the copy in WAL mode if the database was
     #[arg(long)]
     keep_wal: bool,
@@ -66,7 +69,12 @@ impl Args {
         options.force = self.force;
         options.keep_violations = self.keep_violations;
         options.keep_wal = self.keep_wal;
-        let report = match verbs::recover(&inputs, &options, &self.out, &ctx) {
+        let done = if self.include_deleted.is_empty() {
+            verbs::recover(&inputs, &options, &self.out, &ctx)
+        } else {
+            verbs::recover_including(&inputs, &options, &self.include_deleted, &self.out, &ctx)
+        };
+        let report = match done {
             Ok(report) => report,
             Err(Error::NotADatabase { what, .. }) if self.json => not_a_database(Verb::Recover, &self.db, what),
             Err(error) => return Err(error.into()),

@@ -68,7 +68,7 @@ impl Args {
         let ctx = self.running.ctx()?;
         let mut inputs = self.evidence.inputs(&self.db);
         inputs.schema.clone_from(&self.schema);
-        let out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        let out = BufWriter::with_capacity(1 << 16, io::stdout());
         let mut sink: Box<dyn RowSink> = match self.format {
             Format::Jsonl => Box::new(JsonLines::new(out)),
             Format::Csv => Box::new(Csv::new(out)),

@@ -4,15 +4,18 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use super::branches::{Branch, BranchKind};
 use super::edges::checkpointed;
 use super::fit::{self, Case, Fit, Verdict};
+use super::generations::{self, Joined, Standing};
 use super::journal::{JournalIndex, JournalState};
 use super::open::{InputFile, OpenOptions};
 use super::overlay::{Layers, Snapshot};
 use super::page_fit;
 use super::page_one::{Clues, Geometry, grade, reconcile};
+use super::shm::Shm;
 use super::source::PageSource;
-use super::wal::{Commit, HiddenCommits, WalIndex};
+use super::wal::{Commit, FrameClass, HiddenCommits, WalIndex};
 use crate::ctx::Ctx;
 use crate::error::{Error, Result};
 use crate::finding::{Code, Defect, Findings, Origin, Site};
@@ -51,6 +54,8 @@ pub enum At {
     Commit(u32),
     /// After this frame.
     Frame(u32),
+    /// At the head of a branch, by its name.
+    Branch(String),
 }
 
 /// What a file is to the incident.
@@ -95,6 +100,12 @@ pub struct View<'a> {
     pub rolled_back: bool,
     /// The last frame that is blended.
     pub upto: Option<FrameNo>,
+    /// The branches of the log, the shown one first; their positions count in [`View::logs`].
+    pub branches: Vec<Branch>,
+    /// All logs as one history, in the order of their frames; `None` without a log.
+    pub logs: Option<WalIndex<'a>>,
+    /// What each log is to the others, in the order given.
+    pub standings: Vec<Standing>,
     /// Commits of the log that the snapshot does not show because SQLite would not.
     pub hidden: Option<HiddenCommits>,
     /// States that the files hold as well and that may be the right one, or a part of it.
@@ -108,8 +119,20 @@ pub enum OtherState {
     MainAlone,
     /// With all images of the journal rolled back, where SQLite would roll back none or not all of them.
     RolledBack,
-    /// With the commits of the log that SQLite does not read.
-    HiddenCommits,
+    /// Another branch of the log, by its place in [`View::branches`].
+    Branch(u16),
+}
+
+/// Branches whose rows are looked at; each is a state of its own.
+const STATES: usize = 8;
+
+impl View<'_> {
+    /// The number of the last frame that is blended.
+    #[must_use]
+    pub fn last_frame(&self) -> Option<FrameNo> {
+        let upto = self.upto?;
+        self.wal.as_ref().map_or(Some(upto), |w| Some(w.number(narrow(u64::from(upto.0)).checked_sub(1)?)))
+    }
 }
 
 fn beside(db: &Path, suffix: &str) -> PathBuf {
@@ -222,7 +245,17 @@ impl Evidence {
         let hint = header_size(main).or_else(|| self.voted_size());
         // What is wrong with a sidecar of another database says nothing about this one.
         let (mut of_wal, mut of_journal) = (Findings::new(log.cap()), Findings::new(log.cap()));
-        let wal = WalIndex::read(self.wal_bytes(), hint, &mut of_wal);
+        let mut indexes: Vec<(usize, WalIndex<'_>)> = Vec::new();
+        for (i, file) in self.wals.iter().enumerate() {
+            indexes.extend(WalIndex::read(file.bytes(), hint, &mut of_wal).map(|index| (i, index)));
+        }
+        let mut quiet = Findings::new(0);
+        let joined = self.joined(&indexes, &mut quiet);
+        let (logs, branches, standings) = joined.map_or((None, Vec::new(), Vec::new()), |j| (Some(j.index), j.branches, j.standings));
+        let wal = match &self.sources.at {
+            Some(At::Branch(name)) => Some(branch_of(name, logs.as_ref(), &branches)?),
+            _ => logs.clone(),
+        };
         let journal_bytes = self.journal.as_ref().map_or(&[][..], InputFile::bytes);
         let journal_hint = hint.or_else(|| wal.as_ref().map(|w| w.page_size));
         let journal = JournalIndex::read(journal_bytes, journal_hint, main.is_empty(), self.sources.super_journal, &mut of_journal);
@@ -230,7 +263,6 @@ impl Evidence {
 
         let blend = wal.as_ref().is_some_and(|w| w.last_commit().is_some());
         let mut state = State { main, wal: wal.as_ref(), journal: journal.as_ref(), blend, roll_back: wants_rollback };
-        let mut quiet = Findings::new(0);
         // The sidecars are judged on the state they would give, one after the other, the journal first as SQLite does.
         let journal_fit = if wants_rollback { state.judge_journal(&mut quiet) } else { None };
         note_fit(journal_fit.as_ref(), Code::JournalForeign, Code::JournalUndecided, Origin::Journal { record: 0 }, log);
@@ -240,16 +272,23 @@ impl Evidence {
             log.merge(of_journal);
         }
         // A log of which SQLite reads nothing is judged by the commits that it hides.
-        let hidden = wal.as_ref().filter(|_| self.sources.at.is_none()).and_then(WalIndex::hidden);
-        let judged = wal.as_ref().and_then(|w| w.last_commit().or(hidden.as_ref().map(|h| h.last)));
-        let wal_fit = judged.and_then(|commit| State { blend: true, ..state }.judge_wal(commit, &mut quiet, log));
+        let mut wal_fit = None;
+        let last = |w: &WalIndex<'_>| w.last_commit();
+        if let Some(commit) = wal.as_ref().and_then(last) {
+            wal_fit = State { blend: true, ..state }.judge_wal(commit, &mut quiet, log);
+        } else if let (Some(logs), Some(branch)) = (&logs, branches.get(1)) {
+            let index = branch.index(logs);
+            if let Some(commit) = index.last_commit() {
+                wal_fit = State { blend: true, wal: Some(&index), ..state }.judge_wal(commit, &mut quiet, log);
+            }
+        }
         note_fit(wal_fit.as_ref(), Code::WalForeign, Code::WalUndecided, Origin::Wal { frame: FrameNo(0) }, log);
         let is_own = wal_fit.as_ref().is_none_or(|f| f.verdict != Verdict::Foreign);
         if is_own {
             log.merge(of_wal);
         }
         state.blend = blend && is_own;
-        let hidden = hidden.filter(|_| is_own);
+        let hidden = logs.as_ref().filter(|_| is_own && self.sources.at.is_none()).and_then(|logs| hidden(logs, &branches));
         if let Some(h) = &hidden {
             let site = Site { origin: Origin::Wal { frame: h.first }, ..Site::default() };
             log.add(Defect::new(Code::CommitsHidden, 0, u64::from(h.commits), u64::from(h.frames)), site);
@@ -294,14 +333,54 @@ impl Evidence {
         if journal.as_ref().is_some_and(|j| self.rolls_back_less(j, rolled_back)) {
             others.push((OtherState::RolledBack, Snapshot::new(main, &geometry, &Layers { roll_back_all: true, ..layers })));
         }
-        if let (Some(h), Some(w)) = (&hidden, &wal) {
-            let mut with = Snapshot::new(main, &geometry, &Layers { upto: Some(h.last.frame), pages: h.last.pages, ..layers });
-            if let Some((frame, page, image)) = &h.mended {
-                with.mend(w, h.last.frame, *frame, *page, image.clone());
+        if let (true, None, Some(logs)) = (is_own, &self.sources.at, &logs) {
+            for (i, branch) in branches.iter().enumerate().skip(1).take(STATES) {
+                let index = branch.index(logs);
+                let Some(last) = index.last_commit() else { continue };
+                let layers = Layers { wal: Some(&index), upto: Some(last.frame), pages: last.pages, ..layers };
+                let mut with = Snapshot::new(main, &geometry, &layers);
+                for m in &branch.mended {
+                    let at = branch.path.iter().position(|p| *p == m.position).map(|i| FrameNo(small(i).saturating_add(1)));
+                    if let (Some(at), Some(image)) = (at, &m.image) {
+                        with.mend(&index, last.frame, at, m.page, image.clone());
+                    }
+                }
+                others.push((OtherState::Branch(u16::try_from(i).unwrap_or(u16::MAX)), with));
             }
-            others.push((OtherState::HiddenCommits, with));
         }
-        Ok(Some(View { geometry, snapshot, wal, wal_fit, journal, journal_fit, rolled_back, upto, hidden, others }))
+        Ok(Some(View {
+            geometry,
+            snapshot,
+            wal,
+            wal_fit,
+            journal,
+            journal_fit,
+            rolled_back,
+            upto,
+            branches,
+            logs,
+            standings,
+            hidden,
+            others,
+        }))
+    }
+
+    /// The logs as one history.
+    fn joined<'a>(&'a self, indexes: &[(usize, WalIndex<'a>)], quiet: &mut Findings) -> Option<Joined<'a>> {
+        let (_, first) = indexes.first()?;
+        let files: Vec<&[u8]> = self.wals.iter().map(InputFile::bytes).collect();
+        let shm = self.shm_bytes().and_then(Shm::read);
+        // A log that is whole has one branch, whatever the main file says.
+        let plain = indexes.len() == 1 && first.frames.iter().all(|f| !matches!(f.class, FrameClass::Detached | FrameClass::Older));
+        let geometry = if plain { None } else { reconcile(&Clues { main: self.main_bytes(), ..Clues::default() }, quiet) };
+        let alone = geometry.as_ref().map(|g| Snapshot::new(self.main_bytes(), g, &Layers::default()));
+        let usable = geometry.as_ref().map_or(first.page_size.get(), Geometry::usable);
+        let main: Option<&dyn PageSource> = alone.as_ref().map(|a| -> &dyn PageSource { a });
+        let mut joined = generations::join(indexes, &files, main, usable, shm.as_ref())?;
+        if let (1, Some(main)) = (indexes.len(), main) {
+            joined.add_lost_checkpoint(main);
+        }
+        Some(joined)
     }
 
     /// Whether the journal holds images that may be those of the last whole state and that the view does not show: SQLite
@@ -331,19 +410,22 @@ impl Evidence {
             (None, _) => Ok(last.map_or((None, 0), |c| (Some(c.frame), c.pages))),
             (Some(At::Commit(0) | At::Frame(0)), _) => Ok((None, 0)),
             (Some(_), None) => usage("there is no log with commits to choose a state from".to_owned()),
+            (Some(At::Branch(_)), Some(w)) => match w.last_commit() {
+                Some(c) => Ok((Some(c.frame), c.pages)),
+                None => usage("there is no commit on this branch".to_owned()),
+            },
             (Some(At::Commit(n)), Some(w)) => match w.commits.get(narrow(u64::from(n.saturating_sub(1)))) {
                 Some(c) => Ok((Some(c.frame), c.pages)),
                 None => usage(format!("the log has {} commits, there is no commit {n}", w.commits.len())),
             },
             (Some(At::Frame(n)), Some(w)) => {
-                let i = narrow(u64::from(n.saturating_sub(1)));
-                if w.frames.get(i).is_none() {
+                let Some(i) = w.position(FrameNo(*n)) else {
                     return usage(format!("the log has {} frames, there is no frame {n}", w.frames.len()));
-                }
+                };
                 // Within a transaction its commit gives the number of pages, behind the last commit the highest page does.
                 let next = w.frames.get(i..).unwrap_or_default().iter().find(|f| f.commit != 0).map(|f| f.commit);
                 let highest = w.frames.iter().take(i.saturating_add(1)).map(|f| f.page).max().unwrap_or(0);
-                Ok((Some(FrameNo(*n)), next.unwrap_or(highest.max(last.map_or(0, |c| c.pages)))))
+                Ok((Some(FrameNo(small(i).saturating_add(1))), next.unwrap_or(highest.max(last.map_or(0, |c| c.pages)))))
             }
         }
     }
@@ -357,6 +439,31 @@ impl Evidence {
             log.add(Defect::new(Code::PageUnreadable, small(narrow(start)), len, 0), Site { page, ..Site::default() });
         }
     }
+}
+
+/// The history along a branch.
+fn branch_of<'a>(name: &str, logs: Option<&WalIndex<'a>>, branches: &[Branch]) -> Result<WalIndex<'a>> {
+    let found = logs.and_then(|logs| Some((logs, branches.iter().find(|b| b.name == name)?)));
+    if let Some((logs, branch)) = found {
+        return Ok(branch.index(logs));
+    }
+    let names: Vec<&str> = branches.iter().map(|b| b.name.as_str()).collect();
+    let what = if names.is_empty() {
+        format!("there is no log, and so no branch {name:?}")
+    } else {
+        format!("there is no branch {name:?}; there are: {}", names.join(", "))
+    };
+    Err(Error::Usage { what })
+}
+
+/// What the branches hold that SQLite does not read.
+fn hidden(logs: &WalIndex<'_>, branches: &[Branch]) -> Option<HiddenCommits> {
+    let is_own = |b: &&Branch| b.kind != BranchKind::LostCheckpoint;
+    let own = |b: &Branch| b.path.get(narrow(u64::from(b.shared))..).unwrap_or_default().to_vec();
+    let commits = branches.iter().skip(1).filter(is_own).map(|b| b.own_commits(logs)).fold(0, u32::saturating_add);
+    let frames: BTreeSet<u32> = branches.iter().skip(1).filter(is_own).flat_map(own).collect();
+    let first = frames.first().map(|i| logs.number(narrow(u64::from(*i))))?;
+    (commits > 0).then(|| HiddenCommits { commits, frames: small(frames.len()), first })
 }
 
 fn header_size(main: &[u8]) -> Option<PageSize> {

@@ -3,11 +3,13 @@
 //! [`Evidence::open`] reads the files of one incident through, [`Evidence::view`] decides geometry and fit and gives the
 //! state that SQLite itself would show as a [`Snapshot`]. What the view hides stays reachable with [`Snapshot::versions`].
 
+pub mod branches;
 pub mod content;
 mod displaced;
 mod edges;
 mod extent;
 pub mod fit;
+pub mod generations;
 mod geometry;
 pub mod input;
 pub mod journal;
@@ -18,12 +20,15 @@ pub mod overlay;
 mod page_fit;
 pub mod page_one;
 mod reading;
+pub mod shm;
 pub mod source;
 mod text_encoding;
 pub mod wal;
 
+pub use branches::{Branch, BranchKind};
 pub use content::{Content, identify, looks_like_pages};
 pub use fit::{Fit, Verdict};
+pub use generations::Standing;
 pub use input::{At, Evidence, OtherState, Part, Sources, View};
 pub use journal::{JournalIndex, JournalState};
 pub use lineage::{Chain, Parent};
@@ -31,4 +36,4 @@ pub use open::{Fingerprint, Held, InputFile, OpenOptions};
 pub use overlay::{Snapshot, Version, VersionClass};
 pub use page_one::{Clues, Decision, Geometry, PageOne};
 pub use source::{MainOnly, PageRef, PageSource};
-pub use wal::{Commit, FrameClass, HiddenCommits, WalIndex};
+pub use wal::{Commit, FrameClass, HiddenCommits, Mended, WalIndex};

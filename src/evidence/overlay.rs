@@ -135,8 +135,8 @@ pub struct Snapshot<'a> {
     /// (page, position in `others`), sorted: images that are not live.
     others: Vec<(u32, u32)>,
     other_images: Vec<(Origin, &'a [u8], VersionClass)>,
-    /// An image of a frame with a damaged word put right; it stands above all others of its page.
-    mended: Option<(PageNo, Origin, Vec<u8>)>,
+    /// Images of frames with a damaged word put right; they stand above all others of their pages.
+    mended: Vec<(PageNo, Origin, Vec<u8>)>,
 }
 
 /// What is laid over the main file.
@@ -179,8 +179,15 @@ impl<'a> Snapshot<'a> {
             first,
         };
         let count = main.count;
-        let mut snapshot =
-            Snapshot { main, table: Table::None, images: Vec::new(), count, others: Vec::new(), other_images: Vec::new(), mended: None };
+        let mut snapshot = Snapshot {
+            main,
+            table: Table::None,
+            images: Vec::new(),
+            count,
+            others: Vec::new(),
+            other_images: Vec::new(),
+            mended: Vec::new(),
+        };
         snapshot.lay(layers);
         snapshot
     }
@@ -254,7 +261,7 @@ impl<'a> Snapshot<'a> {
         }
         for (i, info) in wal.frames.iter().enumerate().rev() {
             let (Some(no), Some(frame)) = (PageNo::new(info.page), wal.frame_at(i)) else { continue };
-            let origin = Origin::Wal { frame: FrameNo(small(i).saturating_add(1)) };
+            let origin = Origin::Wal { frame: wal.number(i) };
             if i < last && !matches!(info.class, FrameClass::Junk) {
                 if no.get() > layers.pages {
                     self.push_other(info.page, origin, frame.image, VersionClass::Superseded);
@@ -284,7 +291,7 @@ impl<'a> Snapshot<'a> {
     pub(super) fn mend(&mut self, wal: &WalIndex<'a>, upto: FrameNo, frame: FrameNo, page: u32, image: Vec<u8>) {
         let Some(no) = PageNo::new(page).filter(|no| no.get() <= self.count) else { return };
         if wal.newest(no, upto).is_none_or(|(newest, _)| newest <= frame) {
-            self.mended = Some((no, Origin::Wal { frame }, image));
+            self.mended.push((no, Origin::Wal { frame: wal.number(idx(frame.0.saturating_sub(1))) }, image));
         }
     }
 
@@ -335,7 +342,7 @@ impl PageSource for Snapshot<'_> {
         if no.get() > self.count {
             return None;
         }
-        if let Some((_, origin, image)) = self.mended.as_ref().filter(|m| m.0 == no) {
+        if let Some((_, origin, image)) = self.mended.iter().rev().find(|m| m.0 == no) {
             return Some(PageRef { no, bytes: image, origin: *origin });
         }
         match self.table.get(no) {

@@ -45,25 +45,40 @@ pub struct Commit {
     pub pages: u32,
 }
 
-/// Committed work that SQLite does not read: behind a break of the chain, or under a header that it does not accept.
+/// Committed work that SQLite does not read: on branches of the log that it does not follow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HiddenCommits {
     /// How many commits.
     pub commits: u32,
-    /// Frames up to the last of them that SQLite does not read.
+    /// Frames of them.
     pub frames: u32,
-    /// The first of these frames.
+    /// The first of these frames, by its number.
     pub first: FrameNo,
-    /// The last commit.
-    pub last: Commit,
-    /// The frame at the break with the one word put right that explains it, and its image.
-    pub mended: Option<(FrameNo, u32, Vec<u8>)>,
 }
 
-/// The index of a log. Borrows the log's bytes.
+/// A frame that is read otherwise than it stands: with its one damaged word put right, or without its commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mended {
+    /// The position of the frame.
+    pub position: u32,
+    /// Its page.
+    pub page: u32,
+    /// Its commit word.
+    pub commit: u32,
+    /// Its image; `None`: as it stands, only that it commits is not believed.
+    pub image: Option<Vec<u8>>,
+}
+
+/// The index of a log, of several logs joined into one history, or of one branch of either. Borrows the bytes.
+///
+/// A frame has a *position*, counted from 0 along the history, and a *number*, counted from 1 as it stands in the files, those
+/// of a second log behind those of the first. In the index of one log both run side by side.
 #[derive(Debug, Clone)]
 pub struct WalIndex<'a> {
-    bytes: &'a [u8],
+    /// The logs, and the number of frames in front of the first of each.
+    logs: Vec<(&'a [u8], u32)>,
+    /// Log and place in it of each frame; empty: the frames of the first log in their order.
+    places: Vec<(u16, u32)>,
     /// The header, as it stands; `None` when fewer than 32 bytes are there.
     pub header: Option<WalHeader>,
     /// Whether SQLite accepts the header.
@@ -97,8 +112,18 @@ impl<'a> WalIndex<'a> {
             Some(h) if accepted => (h.page_size()?, h.order()?),
             _ => guess(bytes, header.as_ref(), hint)?,
         };
-        let mut index =
-            WalIndex { bytes, header, accepted, page_size, order, frames: Vec::new(), commits: Vec::new(), chained: 0, rest: 0 };
+        let mut index = WalIndex {
+            logs: vec![(bytes, 0)],
+            places: Vec::new(),
+            header,
+            accepted,
+            page_size,
+            order,
+            frames: Vec::new(),
+            commits: Vec::new(),
+            chained: 0,
+            rest: 0,
+        };
         index.chain(log);
         index.classify(log);
         Some(index)
@@ -113,11 +138,12 @@ impl<'a> WalIndex<'a> {
         let mut before = self.header.map_or_else(Checksum::default, |h| h.checksum);
         let mut whole = self.accepted;
         let mut at = WAL_HEADER_LEN;
-        while at < self.bytes.len() {
-            let frame = match Frame::read(self.bytes, at, self.page_size) {
+        let bytes = self.bytes();
+        while at < bytes.len() {
+            let frame = match Frame::read(bytes, at, self.page_size) {
                 Ok(frame) => frame,
                 Err(defect) => {
-                    self.rest = wide(self.bytes.len().saturating_sub(at));
+                    self.rest = wide(bytes.len().saturating_sub(at));
                     log.add(defect, site(self.frames.len(), None));
                     break;
                 }
@@ -203,7 +229,9 @@ impl<'a> WalIndex<'a> {
             return FrameClass::Uncommitted;
         }
         let Some((salt1, salt2)) = salts else { return FrameClass::Junk };
-        if own == (salt1, salt2) {
+        // One salt of a frame that follows from the one before it may be what is damaged.
+        let one_salt = (own.0 == salt1) != (own.1 == salt2);
+        if own == (salt1, salt2) || one_salt && info.linked && self.salts(i.wrapping_sub(1)).is_none_or(|s| s == (salt1, salt2)) {
             return FrameClass::Detached;
         }
         // A reset counts the first salt up by one.
@@ -242,53 +270,18 @@ impl<'a> WalIndex<'a> {
         }
     }
 
-    /// The commits that SQLite does not read although the log holds them.
-    ///
-    /// A commit counts whose frame follows from the one before it. The frame at the break itself may be one that was being
-    /// written: it counts when a single damaged word explains the break. Under a bad header the first frame counts when
-    /// something follows from it, or it from the header.
-    #[must_use]
-    pub fn hidden(&self) -> Option<HiddenCommits> {
-        let first = self.frames.iter().position(|f| f.class == FrameClass::Detached)?;
-        let mut mended = None;
-        let mut commits = 0_u32;
-        let mut last = None;
-        for (i, info) in self.frames.iter().enumerate().skip(first) {
-            if info.class != FrameClass::Detached {
-                continue;
-            }
-            let mut commit = info.commit;
-            let mut counts = info.linked || (i == 0 && self.begins());
-            if !info.linked
-                && i == first
-                && self.accepted
-                && let Some((page, word, image)) = self.corrected(i)
-            {
-                (counts, commit) = (true, word);
-                mended = Some((FrameNo(small(i).saturating_add(1)), page, image));
-            }
-            if counts && commit != 0 {
-                commits = commits.saturating_add(1);
-                last = Some(Commit { frame: FrameNo(small(i).saturating_add(1)), pages: commit });
-            }
-        }
-        let last = last?;
-        // Frames of the chain that only a commit behind the break completes are hidden with it.
-        let from = self.last_commit().map_or(0, |c| c.frame.0);
-        let frames = self.frames.iter().take(idx(last.frame.0)).skip(idx(from)).filter(|f| f.class != FrameClass::Junk).count();
-        Some(HiddenCommits { commits, frames: small(frames), first: FrameNo(from.saturating_add(1)), last, mended })
-    }
-
     /// Whether the first frame under a header that SQLite does not accept is one: it follows from the header's other bytes, or
     /// the next frame follows from it.
-    fn begins(&self) -> bool {
+    #[must_use]
+    pub fn begins(&self) -> bool {
         let sum = self.header.filter(|_| !self.accepted).and_then(|h| h.expected_checksum());
         let follows = |f: Frame<'_>| sum.is_some_and(|sum| f.checksum_after(sum, self.order) == f.checksum);
         !self.accepted && (self.frame_at(0).is_some_and(follows) || self.frames.get(1).is_some_and(|f| f.linked))
     }
 
     /// Page number, commit word and image of a frame with its one damaged word put right.
-    fn corrected(&self, i: usize) -> Option<(u32, u32, Vec<u8>)> {
+    #[must_use]
+    pub fn corrected(&self, i: usize) -> Option<(u32, u32, Vec<u8>)> {
         let frame = self.frame_at(i)?;
         let before = match i.checked_sub(1) {
             Some(before) => self.frame_at(before)?.checksum,
@@ -305,10 +298,144 @@ impl<'a> WalIndex<'a> {
         Some((page, commit, image))
     }
 
-    /// The bytes of the log.
+    /// The bytes of the log; of the first of several.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
-        self.bytes
+        self.logs.first().map_or(&[], |l| l.0)
+    }
+
+    /// Which log holds a frame, and its number there, from 1.
+    #[must_use]
+    pub fn place(&self, i: usize) -> (u16, u32) {
+        let (log, at) = self.places.get(i).copied().unwrap_or((0, small(i)));
+        (log, at.saturating_add(1))
+    }
+
+    /// The number of a frame by its position.
+    #[must_use]
+    pub fn number(&self, i: usize) -> FrameNo {
+        let (log, no) = self.place(i);
+        FrameNo(self.logs.get(usize::from(log)).map_or(0, |l| l.1).saturating_add(no))
+    }
+
+    /// The position of a frame by its number.
+    #[must_use]
+    pub fn position(&self, number: FrameNo) -> Option<usize> {
+        if self.places.is_empty() {
+            return idx(number.0).checked_sub(1).filter(|i| *i < self.frames.len());
+        }
+        (0..self.frames.len()).find(|i| self.number(*i) == number)
+    }
+
+    /// How many logs it is made of.
+    #[must_use]
+    pub fn logs(&self) -> usize {
+        self.logs.len()
+    }
+
+    /// Several logs as one history: of each the frames up to its last commit, one after the other in the order given, and
+    /// behind them what else the logs hold. The first of `parts` need not be the first of `files`, which gives the logs as they
+    /// are numbered; each part names its file. Parts of another page size than the first are left out.
+    #[must_use]
+    pub fn joined(files: &[&'a [u8]], parts: &[(usize, &WalIndex<'a>)]) -> Option<WalIndex<'a>> {
+        let (_, first) = parts.first()?;
+        let (_, newest) = parts.last()?;
+        let len = first.frame_len();
+        let mut before = 0_u32;
+        let mut logs = Vec::new();
+        for bytes in files {
+            logs.push((*bytes, before));
+            before = before.saturating_add(small(bytes.len().saturating_sub(WAL_HEADER_LEN).checked_div(len).unwrap_or(0)));
+        }
+        let mut out =
+            WalIndex { logs, places: Vec::new(), frames: Vec::new(), commits: Vec::new(), chained: 0, rest: 0, ..(*newest).clone() };
+        let mut rest: Vec<((u16, u32), FrameInfo)> = Vec::new();
+        for (at, (file, part)) in parts.iter().enumerate() {
+            if part.page_size != first.page_size {
+                continue;
+            }
+            let is_newest = at.saturating_add(1) == parts.len();
+            let last = idx(part.last_commit().map_or(0, |c| c.frame.0));
+            let base = small(out.frames.len());
+            for (i, info) in part.frames.iter().enumerate() {
+                let place = (u16::try_from(*file).unwrap_or(u16::MAX), small(i));
+                if i < last || is_newest {
+                    out.places.push(place);
+                    out.frames.push(*info);
+                } else if !matches!(info.class, FrameClass::Junk) {
+                    rest.push((place, FrameInfo { class: FrameClass::Older, ..*info }));
+                }
+            }
+            for commit in &part.commits {
+                out.commits.push(Commit { frame: FrameNo(commit.frame.0.saturating_add(base)), pages: commit.pages });
+            }
+            if is_newest {
+                out.chained = base.saturating_add(part.chained);
+            }
+        }
+        for (place, info) in rest {
+            out.places.push(place);
+            out.frames.push(info);
+        }
+        Some(out)
+    }
+
+    /// Adds the frames of a log that goes another way: what SQLite would read of it counts as detached here.
+    pub(super) fn append(&mut self, file: usize, wal: &WalIndex<'a>) {
+        for (i, info) in wal.frames.iter().enumerate() {
+            let class = if info.class == FrameClass::Committed { FrameClass::Detached } else { info.class };
+            self.places.push((u16::try_from(file).unwrap_or(u16::MAX), small(i)));
+            self.frames.push(FrameInfo { class, ..*info });
+        }
+    }
+
+    /// For each log the position of each of its frames; `u32::MAX` where a frame is left out.
+    pub(super) fn positions(&self, files: usize) -> Vec<Vec<u32>> {
+        let mut out: Vec<Vec<u32>> = vec![Vec::new(); files];
+        for (position, (log, at)) in self.places.iter().enumerate() {
+            let Some(list) = out.get_mut(usize::from(*log)) else { continue };
+            if list.len() <= idx(*at) {
+                list.resize(idx(*at).saturating_add(1), u32::MAX);
+            }
+            if let Some(place) = list.get_mut(idx(*at)) {
+                *place = small(position);
+            }
+        }
+        out
+    }
+
+    /// The history along a path of this one: its frames, by their positions here, as if SQLite had read them all, and behind them
+    /// the others. Page and commit of `mended` frames, which are in the order of their positions, are taken
+    /// from there.
+    #[must_use]
+    pub fn along(&self, path: &[u32], mended: &[Mended]) -> WalIndex<'a> {
+        let mut out = WalIndex { places: Vec::new(), frames: Vec::new(), commits: Vec::new(), chained: small(path.len()), ..self.clone() };
+        let mut taken = vec![false; self.frames.len()];
+        let put = |out: &mut WalIndex<'a>, i: usize, class: Option<FrameClass>| {
+            let Some(mut info) = self.frames.get(i).copied() else { return };
+            if let Some(m) = mended.binary_search_by_key(&small(i), |m| m.position).ok().and_then(|at| mended.get(at)) {
+                (info.page, info.commit) = (m.page, m.commit);
+            }
+            let (log, no) = self.place(i);
+            out.places.push((log, no.saturating_sub(1)));
+            out.frames.push(FrameInfo { class: class.unwrap_or(info.class), ..info });
+            if let (Some(FrameClass::Committed), 1..) = (class, info.commit) {
+                out.commits.push(Commit { frame: FrameNo(small(out.frames.len())), pages: info.commit });
+            }
+        };
+        for &i in path {
+            put(&mut out, idx(i), Some(FrameClass::Committed));
+            if let Some(seen) = taken.get_mut(idx(i)) {
+                *seen = true;
+            }
+        }
+        for (i, info) in self.frames.iter().enumerate() {
+            if !taken.get(i).copied().unwrap_or(true) {
+                let class = if info.class == FrameClass::Committed { FrameClass::Detached } else { info.class };
+                put(&mut out, i, Some(class).filter(|c| *c != FrameClass::Committed));
+            }
+        }
+        out
     }
 
     /// The last commit that SQLite accepts.
@@ -320,11 +447,12 @@ impl<'a> WalIndex<'a> {
     /// The frame at a position counted from 0.
     #[must_use]
     pub fn frame_at(&self, i: usize) -> Option<Frame<'a>> {
-        let at = WAL_HEADER_LEN.checked_add(i.checked_mul(self.frame_len())?)?;
-        Frame::read(self.bytes, at, self.page_size).ok()
+        let (log, at) = if self.places.is_empty() { (0, small(i)) } else { *self.places.get(i)? };
+        let at = WAL_HEADER_LEN.checked_add(idx(at).checked_mul(self.frame_len())?)?;
+        Frame::read(self.logs.get(usize::from(log))?.0, at, self.page_size).ok()
     }
 
-    /// A frame by its number, from 1.
+    /// A frame by its place along the history, from 1.
     #[must_use]
     pub fn frame(&self, no: FrameNo) -> Option<Frame<'a>> {
         self.frame_at(idx(no.0.checked_sub(1)?))

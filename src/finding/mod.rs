@@ -7,7 +7,7 @@ mod codes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use codes::{Code, Effect, Problem};
+pub use codes::{Bytes, Code, Effect, Problem, RowEffect, Subject, Weight};
 
 use crate::ids::{CellNo, FrameNo, ObjectId, PageNo};
 

@@ -12,14 +12,16 @@ use crate::recover::search_index::{self, SearchIndex};
 use crate::recover::witnesses::{self, Partial};
 use crate::recover::{Selection, breakers, rows, text_back};
 use crate::report::Report;
+use crate::report::model::Verb;
 use crate::schema::{Family, FtsPart, ObjectKind};
 use crate::survey::plan::{Constant, Row, TablePlan};
 use crate::survey::{Content, Survey};
 use crate::tree::Slot;
 use crate::tree::cells::visit;
 use crate::tree::payload::PayloadReader;
+use crate::verbs::examination::once;
 use crate::verbs::hidden::Other;
-use crate::verbs::{Examined, Inputs, Options};
+use crate::verbs::{Inputs, Options};
 
 /// Where a row comes from, as exports and lists say it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -187,8 +189,11 @@ pub(crate) struct Store<'e> {
 /// # Errors
 /// What the tool cannot do, and what `f` returns.
 pub(crate) fn open<T>(inputs: &Inputs, options: &Options, folder: &Path, ctx: &Ctx, f: impl FnOnce(&Store<'_>) -> Result<T>) -> Result<T> {
-    crate::verbs::examine(inputs, options, ctx, |e: &Examined<'_>| {
-        f(&Store { report: e.report, survey: e.survey, others: e.others, searches: e.searches, ctx, folder: folder.to_path_buf() })
+    once(inputs, options, None, ctx, |e| {
+        let searches = e.complete()?;
+        let report = e.sealed(Verb::Check)?;
+        let folder = folder.to_path_buf();
+        f(&Store { report: &report, survey: &e.survey, others: &e.others, searches: &searches, ctx, folder })
     })
 }
 

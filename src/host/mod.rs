@@ -6,6 +6,7 @@
 
 mod diagnose;
 pub mod doctor;
+pub mod folders;
 pub mod holders;
 pub mod journal_mode;
 pub mod locks;

@@ -24,18 +24,13 @@ use crate::write::copy::Copied;
 /// Breakers that the report names one by one.
 const NAMED: usize = 100;
 
-/// Whether a row is set aside because it breaks the declaration of its table.
-fn breaks(code: Code) -> bool {
-    matches!(code, Code::NullInNotNull | Code::TypeBroken | Code::CheckFalse | Code::UniqueBroken)
-}
-
 /// The breakers that something confirms, in the order of the schema and of the trees.
 pub(crate) fn confirmed(survey: &Survey<'_>, copied: &Copied, foreign: &Foreign) -> Vec<Breaker> {
     let mut out = Vec::new();
     for t in &survey.trees {
         let Some(Content::Table { plan, .. }) = &t.content else { continue };
         let Some(selection) = copied.selections.get(&t.object) else { continue };
-        let broken: Vec<&Excluded> = selection.excluded.values().filter(|e| breaks(e.code)).collect();
+        let broken: Vec<&Excluded> = selection.excluded.values().filter(|e| e.code.problem().row.breaks_declaration()).collect();
         if broken.is_empty() {
             continue;
         }

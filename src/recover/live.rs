@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ctx::Ctx;
 use crate::error::Result;
-use crate::finding::Code;
+use crate::finding::{Code, RowEffect};
 use crate::format::record::{copy_fields, encode_record};
 use crate::format::{Cell, Fields, Value};
 use crate::ids::PageNo;
@@ -33,7 +33,7 @@ impl Selection {
     /// What the scan of a table says. With `keep_violations` rows that only break a NOT NULL or a CHECK stay.
     #[must_use]
     pub fn of(scan: &TableScan, keep_violations: bool) -> Selection {
-        let keeps = |code: Code| keep_violations && matches!(code, Code::NullInNotNull | Code::CheckFalse);
+        let keeps = |code: Code| keep_violations && code.problem().row == RowEffect::Violation;
         Selection {
             excluded: scan.excluded.iter().filter(|e| !keeps(e.code)).map(|e| ((e.page, e.cell), *e)).collect(),
             rewritten: scan.rewritten.clone(),

@@ -24,7 +24,7 @@ pub fn groups(
         .map(|(&(code, object), &count)| {
             let problem = code.problem();
             FindingGroup {
-                code: problem.id.to_owned(),
+                code,
                 name: problem.name.to_owned(),
                 class: class(code, object),
                 object: object.map(|o| o.0),

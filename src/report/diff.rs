@@ -249,17 +249,14 @@ impl Diff {
         json
     }
 
-    /// Takes the values of the evidence out: what is left is their class and length. Rowids and names stay.
+    /// Takes the values of the evidence out: what is left is their class and length. Keys are values too, also those
+    /// that are rowids. Names of tables and columns stay.
     pub fn redact(&mut self) {
-        for table in &mut self.tables {
-            let by_rowid = table.key.len() == 1 && table.rows.iter().all(|r| r.key.iter().all(|k| k.value.is_i64()));
-            for row in &mut table.rows {
-                row.key.iter_mut().filter(|_| !by_rowid).for_each(|k| redact(&mut k.value));
-                row.values.iter_mut().for_each(|v| redact(&mut v.value));
-                for column in &mut row.columns {
-                    redact(&mut column.a);
-                    redact(&mut column.b);
-                }
+        for row in self.tables.iter_mut().flat_map(|t| &mut t.rows) {
+            row.key.iter_mut().chain(&mut row.values).for_each(|v| redact_value(&mut v.value));
+            for column in &mut row.columns {
+                redact_value(&mut column.a);
+                redact_value(&mut column.b);
             }
         }
     }
@@ -285,7 +282,7 @@ pub fn json(value: Value<'_>, encoding: Encoding) -> serde_json::Value {
     serde_json::to_value(Json(value, encoding)).unwrap_or_default()
 }
 
-fn redact(value: &mut serde_json::Value) {
+pub(crate) fn redact_value(value: &mut serde_json::Value) {
     let what = match &*value {
         serde_json::Value::Null => return,
         serde_json::Value::String(text) => format!("text of {}", counted(wide(text.chars().count()), "character")),

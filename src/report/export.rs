@@ -12,12 +12,14 @@
 mod csv;
 mod json_lines;
 mod literal;
+mod redacted;
 mod sql;
 
 pub use self::csv::Csv;
 pub(crate) use self::json_lines::Json;
 pub use self::json_lines::JsonLines;
 pub use self::literal::sql as sql_literal;
+pub use self::redacted::{Redacted, class_and_length};
 pub use self::sql::Sql;
 
 use crate::error::Result;
@@ -59,7 +61,7 @@ pub struct RowView<'a> {
 }
 
 /// Receives tables and their rows in order.
-pub trait RowSink {
+pub trait RowSink: Send {
     /// A table begins.
     ///
     /// # Errors

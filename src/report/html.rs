@@ -1,7 +1,9 @@
 //! The report as one self-contained page: no network, no clock, everything from the evidence escaped.
 #![expect(clippy::arithmetic_side_effects, reason = "counts of lines and palette entries that this module made itself")]
 
+mod carved;
 mod picture;
+mod timeline;
 
 use std::collections::BTreeMap;
 
@@ -32,6 +34,10 @@ struct Page {
     summary: Vec<String>,
     breakers: Vec<(String, String)>,
     more_breakers: String,
+    has_carved: bool,
+    carved_head: [&'static str; 7],
+    carved: Vec<carved::CarvedView>,
+    hints: Vec<String>,
     loss_head: [&'static str; 6],
     losses: Vec<[String; 6]>,
     loss_lines: Vec<Loss>,
@@ -42,6 +48,8 @@ struct Page {
     after_losses: Vec<String>,
     left_out: Vec<String>,
     steps: Vec<Step>,
+    timeline: String,
+    timeline_words: String,
     has_map: bool,
     map_words: String,
     roles: Vec<picture::RoleView>,
@@ -145,6 +153,7 @@ pub fn render(report: &Report) -> Result<String> {
         kicker: match report.verb {
             Verb::Recover => "SQLite recovery report",
             Verb::Map => "SQLite page map",
+            Verb::Carve => "SQLite carving report",
             _ => "SQLite damage report",
         },
         class: tone(report.verdict.class),
@@ -156,6 +165,10 @@ pub fn render(report: &Report) -> Result<String> {
             Some(more) if more > 0 => format!("and {} more in the JSON report", count(wide(more))),
             _ => String::new(),
         },
+        has_carved: report.carving.is_some(),
+        carved_head: carved::HEAD,
+        carved: carved::tables(report),
+        hints: carved::hints(report),
         loss_head: phrases::LOSS_HEAD,
         losses: losses.iter().flat_map(Losses::rows).collect(),
         // What to do next must not drown in it.
@@ -175,6 +188,8 @@ pub fn render(report: &Report) -> Result<String> {
             .collect(),
         left_out: recovery.iter().flat_map(|r| &r.left_out).take(OBJECTS).map(phrases::left_out).collect(),
         steps: next::steps(report),
+        timeline: report.timeline.as_ref().map(timeline::svg).unwrap_or_default(),
+        timeline_words: report.timeline.as_ref().map(timeline::words).unwrap_or_default(),
         has_map: !report.map.is_empty(),
         map_words: format!("{} of {}.", counted(report.page_count, "page"), bytes(u64::from(report.page_size))),
         damaged_pages: picture.damaged,
@@ -184,7 +199,7 @@ pub fn render(report: &Report) -> Result<String> {
         sidecars: report
             .sidecars
             .iter()
-            .map(|s| SidecarView { head: phrases::sidecar(s), lines: s.views.iter().take(OBJECTS).map(phrases::view).collect() })
+            .map(|s| SidecarView { head: phrases::sidecar(s), lines: s.views.iter().take(OBJECTS).map(|v| phrases::view(s, v)).collect() })
             .collect(),
         overruled: report.overruled.iter().take(OBJECTS).map(phrases::overruled).collect(),
         findings_count: count(all),
@@ -265,7 +280,7 @@ fn findings(report: &Report) -> Vec<ObjectView> {
                         let more = g.count.saturating_sub(wide(g.kept.len().min(ITEMS)));
                         GroupView {
                             class: if g.class == Class::Healthy { "dim" } else { tone(g.class) },
-                            code: escape(&g.code),
+                            code: g.code.to_string(),
                             name: escape(&g.name),
                             times: phrases::times(g.count),
                             items: g.kept.iter().take(ITEMS).map(phrases::finding).collect(),

@@ -3,6 +3,7 @@
 pub mod collect;
 pub mod diff;
 pub mod export;
+pub mod history;
 pub mod html;
 pub mod human;
 pub mod model;
@@ -13,6 +14,8 @@ mod phrases;
 mod sentence;
 pub mod text;
 pub mod text_diff;
+pub mod text_history;
 pub mod text_page;
+pub mod timeline;
 
 pub use model::Report;

@@ -7,13 +7,16 @@
 //! Names and details come from the evidence and may hold anything. They are kept here as they are (invalid UTF-8 decoded
 //! lossily) and escaped by whoever renders them.
 
+mod carving;
 mod recovery;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::carving::{CarvedCounts, CarvedSample, Carving};
 pub use self::recovery::{Breaker, DISPUTED, FREE_PAGE, Gone, LeftOut, Output, OutputRole, ReadBack, Recovery, TableRecovery};
+use crate::finding::{Code, RowEffect};
 use crate::ids::wide;
 
 /// The number of this report format.
@@ -62,8 +65,14 @@ pub struct Report {
     /// Why nothing can be said of the input; the rest of the report is then empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Branches and commits of the log, for the picture; `rootpage history` prints them.
+    #[serde(skip)]
+    pub timeline: Option<super::timeline::Timeline>,
     /// What `recover` wrote and what it could not.
     pub recovery: Option<Recovery>,
+    /// What `carve` found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carving: Option<Carving>,
     /// Runs of pages with the same role, owner and origin, in page order. Not part of the JSON: `rootpage map` prints it.
     #[serde(skip)]
     pub map: Vec<PageRun>,
@@ -220,6 +229,9 @@ pub struct Sidecar {
     pub blended: bool,
     /// Why, in a sentence.
     pub reason: String,
+    /// What the two counts of `views` are of, where that is not "with it" and "without it".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compares: Option<[String; 2]>,
     /// Rows of both views per table, where they differ.
     pub views: Vec<ViewCount>,
 }
@@ -287,8 +299,8 @@ pub enum Status {
 /// All findings of one code on one object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FindingGroup {
-    /// Stable id of the problem table.
-    pub code: String,
+    /// The problem; JSON has its stable id.
+    pub code: Code,
     /// Its name in words.
     pub name: String,
     /// The verdict class it counts for; [`Class::Healthy`] is a note.
@@ -324,6 +336,28 @@ pub struct FindingItem {
     pub sentence: String,
     /// A name, a rowid, a value.
     pub detail: Option<String>,
+}
+
+impl FindingItem {
+    /// Takes out what may be a value: the detail, and a rowid, which an INTEGER PRIMARY KEY makes one. `code` is its problem where
+    /// that is known; what stands behind "rowid" or "row" in the sentence goes in any case.
+    pub(crate) fn redact(&mut self, code: Option<Code>) {
+        if let Some(detail) = self.detail.take() {
+            if let Some(sentence) = self.sentence.strip_suffix(detail.as_str()) {
+                self.sentence = sentence.trim_end_matches([' ', ':']).to_owned();
+            }
+            self.detail = Some(format!("({} redacted)", super::human::counted(wide(detail.chars().count()), "character")));
+        }
+        let names_row = code.is_none_or(|c| c.problem().sentence.contains("{rowid}"));
+        let rowid = i64::from_ne_bytes(self.got.to_ne_bytes()).to_string();
+        let told = ["rowid ", "row "].map(|word| format!("{word}{rowid}"));
+        if names_row && told.iter().any(|t| self.sentence.contains(t.as_str())) {
+            for (told, word) in told.iter().zip(["rowid", "row"]) {
+                self.sentence = self.sentence.replace(told.as_str(), &format!("{word} (redacted)"));
+            }
+            self.got = 0;
+        }
+    }
 }
 
 /// A run of pages with the same role, owner and origin.
@@ -376,10 +410,6 @@ pub struct Overruled {
     pub line: u32,
 }
 
-/// Ids of problems that keep committed work out of the view, or leave the view in the middle of a transaction, also where no
-/// row of another state can be counted.
-const IN_DOUBT: [&str; 7] = ["W006", "W014", "J001", "J002", "J003", "J004", "J008"];
-
 impl Report {
     /// An empty report of a verb.
     #[must_use]
@@ -404,7 +434,9 @@ impl Report {
             findings: Vec::new(),
             hidden_rows: 0,
             error: None,
+            timeline: None,
             recovery: None,
+            carving: None,
             map: Vec::new(),
             marks: Vec::new(),
         }
@@ -413,7 +445,9 @@ impl Report {
     /// Puts the findings in order, writes the verdict's sentence where there is none and sets the exit code. The last
     /// thing a pipeline does.
     pub fn seal(&mut self) {
-        self.findings.sort_by(|a, b| b.class.cmp(&a.class).then_with(|| a.object.cmp(&b.object)).then_with(|| a.code.cmp(&b.code)));
+        self.findings.sort_by(|a, b| {
+            b.class.cmp(&a.class).then_with(|| a.object.cmp(&b.object)).then_with(|| a.code.problem().id.cmp(b.code.problem().id))
+        });
         if self.verdict.sentence.is_empty() {
             self.verdict.sentence = super::sentence::verdict(self);
         }
@@ -422,13 +456,13 @@ impl Report {
 
     /// Takes the values of the evidence out of the findings: what is left is their length. Names of objects and columns stay.
     pub fn redact(&mut self) {
-        for item in self.findings.iter_mut().flat_map(|g| &mut g.kept) {
-            let Some(detail) = item.detail.take() else { continue };
-            if let Some(sentence) = item.sentence.strip_suffix(detail.as_str()) {
-                item.sentence = sentence.trim_end_matches([' ', ':']).to_owned();
-            }
-            item.detail = Some(format!("({} characters redacted)", detail.chars().count()));
+        for group in &mut self.findings {
+            let code = group.code;
+            group.kept.iter_mut().for_each(|item| item.redact(Some(code)));
         }
+        let Some(recovery) = &mut self.recovery else { return };
+        recovery.breakers.iter_mut().for_each(Breaker::redact);
+        recovery.tables.iter_mut().for_each(super::phrases::redact_gone);
     }
 
     /// The exit code: for `recover` 0 nothing was wrong, 1 damage but every row is live, 2 rows lost, hidden or set
@@ -446,7 +480,7 @@ impl Report {
             return by_class;
         }
         let Some(recovery) = self.recovery.as_ref().filter(|r| r.outputs.iter().any(|o| o.role == OutputRole::Copy)) else { return 3 };
-        let in_doubt = self.findings.iter().any(|g| IN_DOUBT.contains(&g.code.as_str()));
+        let in_doubt = self.findings.iter().any(|g| g.code.problem().row == RowEffect::InDoubt);
         if self.hidden_rows > 0 || in_doubt || recovery.loses_rows() {
             2
         } else if by_class > 0 || !recovery.left_out.is_empty() {

@@ -9,6 +9,8 @@ use super::model::FindingItem;
 pub struct PageView {
     /// [`super::model::FORMAT`].
     pub format: u32,
+    /// What `check` says of the whole database, as its exit code.
+    pub exit_code: u8,
     /// Its number.
     pub page: u32,
     /// Pages of the database.
@@ -74,6 +76,14 @@ pub struct CellView {
 }
 
 impl PageView {
+    /// Takes out what holds values as they are: the bytes, rowids, and what findings say of a value. The values of cells are
+    /// given as class and length by whoever fills them.
+    pub(crate) fn redact(&mut self) {
+        self.hex.clear();
+        self.cells.iter_mut().for_each(|c| c.rowid = None);
+        self.findings.iter_mut().for_each(|f| f.redact(None));
+    }
+
     /// The page as JSON, indented, with a line feed at the end.
     #[must_use]
     pub fn to_json(&self) -> String {

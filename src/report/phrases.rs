@@ -6,6 +6,7 @@ use super::model::{
     Breaker, Class, FindingGroup, FindingItem, Fit, Gone, InputRole, LeftOut, OutputRole, Overruled, Recovery, Report, Sidecar, Status,
     TableRecovery, ViewCount,
 };
+use crate::finding::Subject;
 use crate::ids::wide;
 
 /// Tables, objects and other things that are named one by one before a list says how many more there are. A person reads
@@ -59,7 +60,10 @@ pub(super) fn is_touched(report: &Report, t: &TableRecovery) -> bool {
 fn is_damaged(report: &Report, t: &TableRecovery) -> bool {
     let Some(object) = t.object.and_then(|id| report.object(id)) else { return false };
     let of_tree = |g: &FindingGroup| {
-        g.object == Some(object.id) && g.class > Class::Housekeeping && !g.code.starts_with('Q') && !is_of_declaration(g)
+        g.object == Some(object.id)
+            && g.class > Class::Housekeeping
+            && g.code.problem().subject != Subject::SearchIndex
+            && !is_of_declaration(g)
     };
     match object.status {
         Status::Whole => false,
@@ -70,7 +74,7 @@ fn is_damaged(report: &Report, t: &TableRecovery) -> bool {
 
 /// Whether a finding is about the declaration of an object alone: it was found elsewhere, or put together.
 pub(super) fn is_of_declaration(g: &FindingGroup) -> bool {
-    ["S008", "S015", "S016", "S017"].contains(&g.code.as_str())
+    g.code.problem().subject == Subject::Declaration
 }
 
 /// The head of the table of losses.
@@ -182,6 +186,16 @@ pub(super) fn loss_lines(report: &Report, t: &TableRecovery, items: usize) -> Ve
         }
     }
     lines
+}
+
+/// Takes the rowids of what is gone out, an INTEGER PRIMARY KEY makes them values. What adds nothing to the others goes with them, or
+/// it would count as unknown.
+pub(super) fn redact_gone(t: &mut TableRecovery) {
+    for list in [&mut t.lost, &mut t.unaccounted] {
+        let named = Named::new(list);
+        list.retain(|g| !named.has(g));
+        list.iter_mut().for_each(|g| g.rowids.clear());
+    }
 }
 
 fn gone_line(g: &Gone, word: &str) -> String {
@@ -305,9 +319,12 @@ pub(super) fn sidecar(s: &Sidecar) -> String {
 }
 
 /// The rows of a table in both views.
-pub(super) fn view(v: &ViewCount) -> String {
+pub(super) fn view(s: &Sidecar, v: &ViewCount) -> String {
     let rows = |n: Option<u64>| n.map_or("no such table".to_owned(), |n| counted(n, "row"));
-    format!("{}: {} with it, {} without", name(&v.table), rows(v.with), rows(v.without))
+    match &s.compares {
+        Some([with, without]) => format!("{}: {} {}, {} {}", name(&v.table), rows(v.with), escape(with), rows(v.without), escape(without)),
+        None => format!("{}: {} with it, {} without", name(&v.table), rows(v.with), rows(v.without)),
+    }
 }
 
 /// Where a finding is and what it says.

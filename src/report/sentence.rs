@@ -3,7 +3,7 @@
 use super::human::{count, counted, short_name};
 use super::model::{Class, FindingGroup, Report};
 use super::phrases::is_of_declaration;
-use crate::finding::Code;
+use crate::finding::{Code, Subject};
 use crate::ids::wide;
 
 /// What is wrong, in one sentence that a person acts on. Names are cut where they are long, not escaped.
@@ -33,7 +33,7 @@ pub(super) fn verdict(report: &Report) -> String {
         }
         Class::Structural if only_sidecars => in_doubt(report),
         // Pages that nobody owns may be all that is left of a table whose schema row is gone.
-        Class::Housekeeping if report.findings.iter().any(|g| g.code == Code::PageWithoutOwner.problem().id) => {
+        Class::Housekeeping if report.findings.iter().any(|g| g.code == Code::PageWithoutOwner) => {
             "Every table and index that the schema names is whole; pages that belong to none of them hold deleted rows, or a table that the schema lost.".to_owned()
         }
         Class::Housekeeping => {
@@ -70,7 +70,7 @@ fn is_program(report: &Report, group: &FindingGroup) -> bool {
 
 /// Whether a finding is about a file beside the database.
 fn is_of_sidecar(group: &FindingGroup) -> bool {
-    group.code.starts_with(['W', 'J'])
+    group.code.problem().subject == Subject::Sidecar
 }
 
 /// Every page that is shown is whole; whether it is the right state is the question.
@@ -79,11 +79,11 @@ fn in_doubt(report: &Report) -> String {
         0 => String::new(),
         n => format!(": {} only in a state that is not shown", counted(n, "row")),
     };
-    if report.findings.iter().any(|g| g.code == "W014") {
+    if report.findings.iter().any(|g| g.code == Code::CommitsHidden) {
         format!("The log holds commits that SQLite does not read{rows}.")
-    } else if report.findings.iter().any(|g| g.code == "W011" || g.code == "J008") {
+    } else if report.findings.iter().any(|g| g.code == Code::WalWithoutMain || g.code == Code::JournalWithoutMain) {
         "Data is damaged: the main file is empty, and SQLite would delete the file beside it.".to_owned()
-    } else if report.findings.iter().any(|g| g.code == "W006" || g.code == "W013") {
+    } else if report.findings.iter().any(|g| g.code == Code::FramePageOutside || g.code == Code::CommitPagesMissing) {
         "Data is damaged: pages of the last commit are missing.".to_owned()
     } else {
         format!("It is not certain that the state which SQLite would show is the right one{rows}.")

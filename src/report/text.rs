@@ -257,7 +257,7 @@ impl<'a> Sheet<'a> {
         for s in &report.sidecars {
             self.paragraph("  ", 4, &phrases::sidecar(s));
             for v in s.views.iter().take(LISTED) {
-                self.paragraph("    ", 6, &phrases::view(v));
+                self.paragraph("    ", 6, &phrases::view(s, v));
             }
             self.more(s.views.len(), LISTED, "in the JSON report");
         }

@@ -3,6 +3,7 @@
 //! No row is refused: what is wrong with one is a finding on that object, and every other object goes on.
 
 pub(super) mod autoindex;
+mod load;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -267,12 +268,12 @@ impl Catalog {
         catalog.note_dependents();
         families::assign(&mut catalog.objects, &catalog.names, findings);
         catalog.lay_out(options, findings);
+        catalog.apply_load_rules(findings);
         catalog.check_dependencies(findings);
         catalog
     }
 
     /// All objects, in order.
-    #[must_use]
     pub fn objects(&self) -> &[Object] {
         &self.objects
     }
@@ -362,9 +363,10 @@ impl Catalog {
         let mut layouts = Vec::new();
         for object in self.objects.iter().filter(|o| o.kind == ObjectKind::Index) {
             let Some(table) = object.table.and_then(|t| self.get(t)).and_then(Object::table_def) else { continue };
+            let key = |k| IndexLayout::of_key(table, k, options.schema_format);
             let layout = match (&object.definition, object.autoindex) {
                 (Definition::Index(index), _) => Some(IndexLayout::of_index(table, index, options.schema_format)),
-                (_, Some(n)) => table.unique.iter().find(|k| k.number == n).map(|k| IndexLayout::of_key(table, k, options.schema_format)),
+                (_, Some(n)) => table.unique.iter().find(|k| k.number == n && !(k.primary && table.without_rowid)).map(key),
                 _ => None,
             };
             layouts.push((object.id, layout));
@@ -481,7 +483,7 @@ fn schema_object() -> Object {
 /// What a schema row says that its object is.
 #[must_use]
 pub fn hint_of(row: &SchemaRow) -> Hint {
-    match row.kind.as_slice() {
+    match row.kind.to_ascii_lowercase().as_slice() {
         b"table" if row.root.is_none_or(|r| r == 0) && row.sql.as_ref().is_some_and(|s| mentions_virtual(s)) => Hint::Virtual,
         b"table" => Hint::Table,
         b"index" => Hint::Index,
@@ -499,7 +501,8 @@ pub fn internal_sql(name: &[u8]) -> Option<&'static [u8]> {
 
 fn read_row(id: ObjectId, row: SchemaRow, findings: &mut Findings) -> Object {
     let at = Site { object: Some(id), ..row.site };
-    let declared = match row.kind.as_slice() {
+    // SQLite compares it without regard to case.
+    let declared = match row.kind.to_ascii_lowercase().as_slice() {
         b"table" => Some(ObjectKind::Table),
         b"index" => Some(ObjectKind::Index),
         b"view" => Some(ObjectKind::View),
@@ -535,15 +538,12 @@ fn read_row(id: ObjectId, row: SchemaRow, findings: &mut Findings) -> Object {
         Definition::Virtual(_) => Some(ObjectKind::Virtual),
         Definition::Unknown => None,
     };
-    let mut excluded = None;
-    if declared.is_none() {
-        findings.add_with(Defect::new(Code::TypeUnknown, 0, 0, 0), at, String::from_utf8_lossy(&row.kind));
-        if by_text.is_none() {
-            excluded = Some(Code::TypeUnknown);
-        }
-    }
-    // SQLite itself goes by the text; the type column decides where the text says nothing.
+    let excluded = (declared.is_none() && by_text.is_none()).then_some(Code::TypeUnknown);
+    // The text decides; the type column where the text says nothing. SQLite wants both to say the same.
     let kind = by_text.or(declared).unwrap_or(if autoindex.is_some() { ObjectKind::Index } else { ObjectKind::Table });
+    if !row.kind.eq_ignore_ascii_case(kind.word()) {
+        findings.add_with(Defect::new(Code::TypeUnknown, 0, 0, 0), at, String::from_utf8_lossy(&row.kind));
+    }
     if kind == ObjectKind::Table && !matches!(definition, Definition::Table(_)) {
         definition = Definition::Table(Box::default());
     }

@@ -1,6 +1,6 @@
 //! What the findings come to, in words a person acts on.
 
-use crate::finding::{Code, Findings};
+use crate::finding::{Code, Findings, Weight};
 use crate::ids::ObjectId;
 use crate::schema::{Catalog, Family, FtsModule, FtsPart, ObjectKind, families};
 
@@ -26,185 +26,15 @@ pub fn class(findings: &Findings, catalog: &Catalog) -> Class {
     findings.counts().keys().map(|(code, object)| class_of(*code, *object, catalog)).max().unwrap_or_default()
 }
 
-/// What a finding on an object counts for. Every code has its line, so that a new one cannot fall through.
+/// What a finding on an object counts for: a column of the problem table.
 #[must_use]
 pub fn class_of(code: Code, object: Option<ObjectId>, catalog: &Catalog) -> Class {
-    let of_its_object = || object.map_or(Class::Structural, |id| of_object(id, catalog));
-    match code {
-        // Notes about data and about files that are as their writers meant them.
-        Code::TextNotDecodable
-        | Code::VersionsSayWal
-        | Code::CollationUnknown
-        | Code::ExpressionUnknown
-        | Code::ModuleUnknown
-        | Code::FtsTokenizerUnknown
-        | Code::FtsOlderNulRule
-        | Code::FtsOlderRelease
-        | Code::FtsDataStray
-        | Code::ForeignKeyBroken
-        // A limit of the tool says nothing about the file.
-        | Code::LimitReached
-        | Code::MoreValuesThanColumns
-        | Code::DeletedRow
-        | Code::ViewOfMissing
-        | Code::TrailingZeros
-        // What an ordinary log or journal holds: history, work that was never committed, a transaction that is rolled back.
-        | Code::FrameOlder
-        | Code::FramesUncommitted
-        | Code::FrameChecksum
-        | Code::FrameCut
-        | Code::WalJunk
-        | Code::JournalHot => Class::Healthy,
-        Code::PageCountStale
-        | Code::SchemaFormatBad
-        | Code::FileVersionUnknown
-        | Code::PayloadFractionsBad
-        | Code::FragmentsWrong
-        | Code::TrunkOutside
-        | Code::TrunkLoop
-        | Code::TrunkCountTooBig
-        | Code::TrunkForgotten
-        | Code::FreelistCountWrong
-        | Code::FreePageInUse
-        | Code::FreeLeafOutside
-        | Code::PtrmapWrong
-        | Code::AutoVacuumLies
-        | Code::TrailingBytes
-        | Code::PageWithoutOwner
-        | Code::InteriorEmpty
-        | Code::BodyLong
-        | Code::OverflowTooLong
-        // The database is whole without them, but SQLite should not find them beside it.
-        | Code::WalHeaderBad
-        | Code::WalHeaderChecksum
-        | Code::WalPageSizeDiffers
-        | Code::WalForeign
-        | Code::JournalForeign => Class::Housekeeping,
-        // Committed work that SQLite would not show, or a state that is not known to be one.
-        Code::FramePageOutside
-        | Code::CommitsHidden
-        | Code::WalUndecided
-        | Code::WalWithoutMain
-        | Code::CommitPagesMissing
-        | Code::JournalHeaderBad
-        | Code::JournalChecksum
-        | Code::JournalCountDiffers
-        | Code::JournalCut
-        | Code::SuperJournalAbsent
-        | Code::JournalWithoutMain
-        | Code::JournalUndecided
-        // The file as a whole.
-        | Code::HeaderShort
-        | Code::MagicBad
-        | Code::PageSizeBad
-        | Code::UsableSizeTooSmall
-        | Code::FileNotWholePages
-        | Code::EncodingBad
-        | Code::PageSizeDiffers
-        | Code::EncodingDiffers
-        | Code::ReservedDiffers
-        | Code::PageOneReplaced
-        | Code::PageOneElsewhere
-        | Code::PagesShifted
-        | Code::PagesMoved
-        | Code::BytesShifted
-        | Code::SecondDatabase
-        | Code::NotSqliteContent
-        | Code::PageOverruled => of_its_object(),
-        Code::OrphanContent | Code::OrphanPostings => Class::Structural,
-        Code::ShadowTableMissing => object.map_or(Class::Structural, |id| of_missing_shadow(id, catalog)),
-        // Damage to an object is what the object is.
-        Code::PageKindBad
-        | Code::PageKindLies
-        | Code::PageCopied
-        | Code::CellCountTooBig
-        | Code::ContentStartBad
-        | Code::FreeblockOutside
-        | Code::FreeblockOrder
-        | Code::CellsOverlapFree
-        | Code::PageCut
-        | Code::PageAllZero
-        | Code::PageUnreadable
-        | Code::CellCountTooSmall
-        | Code::CellOutside
-        | Code::CellOverlap
-        | Code::VarintCut
-        | Code::PayloadSizeAbsurd
-        | Code::ChildOutside
-        | Code::OverflowOutside
-        | Code::OverflowLoop
-        | Code::OverflowEndsEarly
-        | Code::OverflowShared
-        | Code::PageSeenTwice
-        | Code::DepthDiffers
-        | Code::KeyOrder
-        | Code::KeyOutsideParent
-        | Code::DepthOverLimit
-        | Code::KindMixed
-        | Code::RootOutside
-        | Code::RowidTwice
-        | Code::ChildZero
-        | Code::CellUnnamed
-        | Code::LeafEmpty
-        | Code::LeafCarved
-        | Code::RowidRestored
-        | Code::LockBytePageUsed
-        | Code::SchemaTreeLost
-        | Code::SqlNotParsed
-        | Code::TextMended
-        | Code::SchemaRowBad
-        | Code::RootPageBad
-        | Code::NameTwice
-        | Code::TypeUnknown
-        | Code::IndexWithoutTable
-        | Code::ColumnsGuessed
-        | Code::ShadowOrphan
-        | Code::DependsOnMissing
-        | Code::AutoindexMissing
-        | Code::SchemaRowElsewhere
-        | Code::SchemaRowGiven
-        | Code::SchemaRowEarly
-        | Code::RootsSwapped
-        | Code::OverflowSectorZero
-        | Code::OverflowOverwritten
-        | Code::RowNotInIndex
-        | Code::IndexEntryWithoutRow
-        | Code::IndexOrder
-        | Code::UniqueBroken
-        | Code::IndexCountDiffers
-        | Code::RowAgainstIndex
-        | Code::RowAgainstIndexes
-        | Code::StructureRecordBad
-        | Code::StructureRecordMissing
-        | Code::SegmentLeafMissing
-        | Code::SegmentLeafBad
-        | Code::TermOrder
-        | Code::IdxDisagrees
-        | Code::IdxStale
-        | Code::DoclistIndexBad
-        | Code::DocsizeWithoutRow
-        | Code::RowWithoutDocsize
-        | Code::DocsizeDiffers
-        | Code::IndexDiffersFromContent
-        | Code::AveragesDiffer
-        | Code::AveragesMissing
-        | Code::Fts3SegmentBad
-        | Code::DocsizeDiffersFromPostings
-        | Code::PostingsWithoutDocsize
-        | Code::FtsVersionBad
-        | Code::FtsDeclarationBad
-        | Code::TombstonesBad
-        | Code::PostingsWithoutRow
-        | Code::HeaderSizeBad
-        | Code::SerialTypeReserved
-        | Code::BodyShort
-        | Code::NullInNotNull
-        | Code::TypeBroken
-        | Code::CheckFalse
-        | Code::GeneratedDiffers
-        | Code::FewerKeyValues
-        | Code::ExpressionRaises
-        | Code::PhantomRow => of_its_object(),
+    match code.problem().weight {
+        Weight::Note => Class::Healthy,
+        Weight::Housekeeping => Class::Housekeeping,
+        Weight::Object => object.map_or(Class::Structural, |id| of_object(id, catalog)),
+        Weight::Data => Class::Structural,
+        Weight::Shadow => object.map_or(Class::Structural, |id| of_missing_shadow(id, catalog)),
     }
 }
 

@@ -221,7 +221,7 @@ fn compare_report(expect: &Expect, verb: &str, code: Option<u8>, report: Option<
             outcome.codes.insert(Code::NotSqliteContent.problem().id.to_owned());
         }
         Some(report) => {
-            outcome.codes.extend(report.findings.iter().map(|g| g.code.clone()));
+            outcome.codes.extend(report.findings.iter().map(|g| g.code.problem().id.to_owned()));
             if let Err(what) = report.balance() {
                 outcome.differences.push(format!("the ledger of {verb} does not balance: {what}"));
             }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::finding::Code;
+use crate::finding::{Bytes, Code};
 use crate::ids::{ObjectId, PageNo, wide};
 use crate::report::collect;
 use crate::report::model::{Class, Object, PageMark, PageRun, Report, Status};
@@ -38,7 +38,7 @@ pub(crate) fn survey(s: &Survey<'_>, report: &mut Report) {
         }
     }
     let mut pages: BTreeMap<Owner, u64> = BTreeMap::new();
-    let damaged: BTreeSet<PageNo> = s.findings.pages().filter(|(_, code)| code.is_of_page()).map(|(no, _)| no).collect();
+    let damaged: BTreeSet<PageNo> = s.findings.pages().filter(|(_, code)| code.problem().bytes == Bytes::Here).map(|(no, _)| no).collect();
     report.marks = marks(s);
     let mut at = Some(PageNo::ONE);
     while let Some(no) = at {

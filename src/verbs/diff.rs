@@ -13,10 +13,39 @@ use crate::ctx::Ctx;
 use crate::error::{Error, Result};
 use crate::ids::{ObjectId, PageNo, wide};
 use crate::report::diff::{Change, Diff, DiffSide, NotCompared, RowDiff, SchemaDiff, SettingDiff, TableDiff};
+use crate::report::model::Verb;
 use crate::schema::{Family, FtsPart, Object, ObjectKind};
 use crate::survey::{Content, Survey};
+use crate::verbs::examination::{Examination, once, steady};
+use crate::verbs::{Inputs, Options};
 use pairing::{Pairing, Which};
 use side::{Rows, Table};
+
+/// How two databases differ, row by row. `tables` names those to compare (none: all but the inner tables of search
+/// indexes); at most `limit` rows a table are listed, all are counted. With `by_primary_key` rows are paired by the primary
+/// key that their table declares, also where it has rowids.
+///
+/// # Errors
+/// As [`check`](crate::verbs::check), and a table that neither has.
+pub fn diff(a: &Inputs, b: &Inputs, options: &Options, tables: &[String], by_primary_key: bool, limit: u64, ctx: &Ctx) -> Result<Diff> {
+    let wanted = Wanted { tables, by_primary_key, limit, keep_violations: options.keep_violations };
+    steady(ctx, None, || once(a, options, None, ctx, |a| once(b, options, None, ctx, |b| examined(a, b, &wanted, options.redact, ctx))))
+}
+
+fn examined(a: &mut Examination<'_>, b: &mut Examination<'_>, wanted: &Wanted<'_>, redact: bool, ctx: &Ctx) -> Result<Diff> {
+    let found = compare(&a.survey, &b.survey, wanted, ctx)?;
+    let side = |e: &mut Examination<'_>| -> Result<DiffSide> {
+        e.complete()?;
+        let report = e.sealed(Verb::Check)?;
+        Ok(DiffSide { inputs: report.inputs, snapshot: report.snapshot, verdict: report.verdict })
+    };
+    let mut diff = Diff { a: side(a)?, b: side(b)?, ..found };
+    diff.seal();
+    if redact {
+        diff.redact();
+    }
+    Ok(diff)
+}
 
 /// What is asked for.
 pub(crate) struct Wanted<'w> {

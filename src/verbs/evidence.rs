@@ -1,6 +1,7 @@
 //! From paths to pages: opens the inputs, settles the geometry, and gives the snapshot that is read.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::ctx::Ctx;
@@ -23,6 +24,8 @@ use crate::verbs::{Inputs, Options, Snapshot, SuperJournal, hidden, schema_sourc
 pub(crate) fn settled<T>(evidence: &Evidence, done: Result<T>, ctx: &Ctx) -> Result<T> {
     match done {
         Err(error @ (Error::Unstable { .. } | Error::Cancelled | Error::Usage { .. } | Error::Exists { .. })) => Err(error),
+        // Nobody is left to be told anything.
+        Err(Error::Io { source, path, action }) if source.kind() == ErrorKind::BrokenPipe => Err(Error::Io { source, path, action }),
         Err(error) => match evidence.recheck(ctx)? {
             Some((path, what)) => Err(Error::Unstable { path, what }),
             None => Err(error),
@@ -34,7 +37,7 @@ pub(crate) fn settled<T>(evidence: &Evidence, done: Result<T>, ctx: &Ctx) -> Res
 /// Opens what the caller named. `temp_dir` is where a private snapshot may lie.
 ///
 /// # Errors
-/// What [`Evidence::open`] says; `Usage` for a branch, which only a log with a fork has.
+/// What [`Evidence::open`] says.
 pub(crate) fn open(inputs: &Inputs, options: &Options, temp_dir: Option<&Path>, ctx: &Ctx) -> Result<Evidence> {
     let mut open = OpenOptions::new();
     open.no_mmap = options.no_mmap;
@@ -44,9 +47,7 @@ pub(crate) fn open(inputs: &Inputs, options: &Options, temp_dir: Option<&Path>, 
         None => None,
         Some(Snapshot::Commit(n)) => Some(At::Commit(*n)),
         Some(Snapshot::Frame(n)) => Some(At::Frame(*n)),
-        Some(Snapshot::Branch(name)) => {
-            return Err(Error::Usage { what: format!("there is no branch {name:?}; name a commit or a frame of the log") });
-        }
+        Some(Snapshot::Branch(name)) => Some(At::Branch(name.clone())),
     };
     let sources = Sources {
         db: inputs.db.clone(),
@@ -71,6 +72,8 @@ pub(crate) struct Viewed<'a> {
     log: Findings,
     /// The page map that was given, and what it changed.
     ruled: OnceCell<Ruled>,
+    /// The inputs were read once more and were the same.
+    settled: Cell<bool>,
 }
 
 impl<'a> Viewed<'a> {
@@ -83,7 +86,7 @@ impl<'a> Viewed<'a> {
         let view = evidence
             .view(&mut log)?
             .ok_or_else(|| Error::NotADatabase { path: path.to_path_buf(), what: identify(evidence.main_bytes()).to_string() })?;
-        Ok(Viewed { evidence, view, log, ruled: OnceCell::new() })
+        Ok(Viewed { evidence, view, log, ruled: OnceCell::new(), settled: Cell::new(false) })
     }
 
     /// The header as it was settled.
@@ -114,21 +117,31 @@ impl<'a> Viewed<'a> {
         if hints.rulings.is_empty() { Ok(first) } else { Survey::with_hints(pages, self.header(), &hints, self.log.clone(), ctx) }
     }
 
-    /// Reads all inputs once more.
+    /// Reads all inputs once more, unless that has been done.
     ///
     /// # Errors
     /// `Unstable` when one changed.
     pub(crate) fn recheck(&self, options: &Options, ctx: &Ctx) -> Result<()> {
-        if options.no_hash {
-            return match self.evidence.lost() {
-                Some(path) => Err(Error::Unstable { path: path.to_path_buf(), what: "it shrank".to_owned() }),
-                None => Ok(()),
-            };
+        if self.settled.get() {
+            return Ok(());
         }
-        match self.evidence.recheck(ctx)? {
+        let changed = if options.no_hash {
+            self.evidence.lost().map(|path| (path.to_path_buf(), "it shrank".to_owned()))
+        } else {
+            self.evidence.recheck(ctx)?
+        };
+        match changed {
             Some((path, what)) => Err(Error::Unstable { path, what }),
-            None => Ok(()),
+            None => {
+                self.settled.set(true);
+                Ok(())
+            }
         }
+    }
+
+    /// The files that were read, as a report shows them. Comes after [`Viewed::recheck`].
+    pub(crate) fn inputs(&self) -> Vec<Input> {
+        self.evidence.inputs().map(|(part, file)| input(file, role(part))).collect()
     }
 
     /// Enters inputs, sidecars and decisions into a report. Comes after [`Viewed::recheck`], which proves the second hash.
@@ -152,18 +165,19 @@ impl<'a> Viewed<'a> {
                 overruled: d.overrules,
             })
             .collect();
-        report.snapshot = match (self.view.upto, self.view.rolled_back) {
+        report.snapshot = match (self.view.last_frame(), self.view.rolled_back) {
             (Some(frame), false) => Some(format!("the log up to frame {}", frame.0)),
             (Some(frame), true) => Some(format!("rolled back, then the log up to frame {}", frame.0)),
             (None, true) => Some("rolled back by the journal".to_owned()),
             (None, false) => None,
         };
-        let views = |of: &[OtherState]| -> Vec<ViewCount> {
-            let Some(other) = others.iter().find(|o| of.contains(&o.state)) else { return Vec::new() };
+        let views = |of: &dyn Fn(OtherState) -> bool| -> Vec<ViewCount> {
+            let Some(other) = others.iter().find(|o| of(o.state)) else { return Vec::new() };
             let (shown, other_rows) = (rows_by_table(survey), rows_by_table(&other.survey));
             // "With" is the state that reads all of the sidecar.
             if other.state == OtherState::MainAlone { counts(&shown, &other_rows) } else { counts(&other_rows, &shown) }
         };
+        report.timeline = crate::history::outline(&self.view);
         report.hidden_rows = others.iter().map(hidden::Other::rows).fold(0, u64::saturating_add);
         let path = |wanted: Part| {
             let file = self.evidence.inputs().find(|(p, _)| *p == wanted);
@@ -181,14 +195,23 @@ impl<'a> Viewed<'a> {
                 let (commits, frames) = (counted(u64::from(h.commits), "commit"), counted(u64::from(h.frames), "frame"));
                 reason.push_str(&format!("; {commits} in {frames} of it are not shown, SQLite does not read so far"));
             }
-            let views = views(&[OtherState::HiddenCommits, OtherState::MainAlone]);
-            report.sidecars.push(Sidecar { path: path(Part::Wal), role: InputRole::Wal, fit, blended, reason, views });
+            let branch = others.iter().any(|o| matches!(o.state, OtherState::Branch(_)));
+            let compares = self
+                .view
+                .branches
+                .get(1)
+                .filter(|_| branch)
+                .map(|b| [format!("in branch {}, which SQLite does not read", b.name), "in what SQLite shows".to_owned()]);
+            let views = views(&|o| if branch { o == OtherState::Branch(1) } else { o == OtherState::MainAlone });
+            report.sidecars.push(Sidecar { path: path(Part::Wal), role: InputRole::Wal, fit, blended, reason, compares, views });
         }
         if self.evidence.inputs().any(|(p, _)| p == Part::Journal) {
             let (fit, reason) = fit(self.view.journal_fit.as_ref(), "not hot: SQLite would not roll it back");
             let blended = self.view.rolled_back;
-            let views = views(&[OtherState::RolledBack, OtherState::MainAlone]);
-            report.sidecars.push(Sidecar { path: path(Part::Journal), role: InputRole::Journal, fit, blended, reason, views });
+            let rolled = others.iter().any(|o| o.state == OtherState::RolledBack);
+            let compares = rolled.then(|| ["rolled back whole".to_owned(), "in what is shown".to_owned()]);
+            let views = views(&|o| if rolled { o == OtherState::RolledBack } else { o == OtherState::MainAlone });
+            report.sidecars.push(Sidecar { path: path(Part::Journal), role: InputRole::Journal, fit, blended, reason, compares, views });
         }
     }
 

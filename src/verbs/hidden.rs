@@ -19,6 +19,8 @@ use crate::verbs::evidence::Viewed;
 pub(crate) struct Other<'s> {
     /// Which state.
     pub(crate) state: OtherState,
+    /// The branch of the log that it is; empty for what is none.
+    pub(crate) branch: String,
     /// What stands in it.
     pub(crate) survey: Survey<'s>,
     /// The rows.
@@ -35,7 +37,11 @@ pub(crate) fn find<'v>(viewed: &'v Viewed<'_>, shown: &Survey<'_>, keep_violatio
         let pages: &dyn PageSource = pages;
         let survey = viewed.survey_of(pages, ctx)?;
         let tables = diff::apart(shown, &survey, keep_violations, ctx)?;
-        out.push(Other { state: *state, survey, tables });
+        let branch = match state {
+            OtherState::Branch(i) => viewed.view.branches.get(usize::from(*i)).map(|b| b.name.clone()).unwrap_or_default(),
+            _ => String::new(),
+        };
+        out.push(Other { state: *state, branch, survey, tables });
     }
     Ok(out)
 }
@@ -51,7 +57,7 @@ impl Other<'_> {
         match self.state {
             OtherState::MainAlone => "hidden-by-undecided-sidecar",
             OtherState::RolledBack => "hidden-before-rollback",
-            OtherState::HiddenCommits => "hidden-commit",
+            OtherState::Branch(_) => "hidden-commit",
         }
     }
 

@@ -1,26 +1,42 @@
 //! `page`: one page explained.
 
 use crate::bytes::{slice, u32_at};
+use crate::ctx::Ctx;
 use crate::error::{Error, Result};
 use crate::format::freelist::{Trunk, overflow_page};
 use crate::format::header::HEADER_LEN;
 use crate::format::{Cell, DatabaseHeader, Fields, Page};
 use crate::ids::{PageNo, small};
 use crate::report::collect;
-use crate::report::model::{FORMAT, FindingItem};
+use crate::report::model::{FORMAT, FindingItem, Verb};
 use crate::report::page::{CellView, PageField, PageView};
 use crate::survey::Survey;
 use crate::tree::payload::PayloadReader;
 use crate::tree::{Owner, Role, Slot};
+use crate::verbs::examination::examine;
+use crate::verbs::{Inputs, Options};
 
 /// Characters of one value that are shown.
 const VALUE_LEN: usize = 80;
+
+/// One page explained. The exit code is that of `check` on the whole database.
+///
+/// # Errors
+/// As [`check`](crate::verbs::check), and `Usage` for a page outside the database.
+pub fn page(inputs: &Inputs, options: &Options, page: PageNo, ctx: &Ctx) -> Result<PageView> {
+    examine(inputs, options, ctx, |e| {
+        e.complete()?;
+        let mut view = view(&e.survey, page, e.viewed.view.geometry.offset(page), options.redact)?;
+        view.exit_code = e.sealed(Verb::Check)?.exit_code;
+        Ok(view)
+    })
+}
 
 /// Everything about a page.
 ///
 /// # Errors
 /// `Usage` for a page outside the database.
-pub(crate) fn view(survey: &Survey<'_>, no: PageNo, file_offset: Option<u64>) -> Result<PageView> {
+fn view(survey: &Survey<'_>, no: PageNo, file_offset: Option<u64>, redact: bool) -> Result<PageView> {
     let pages = &survey.pages;
     let image = pages.image(no).ok_or_else(|| Error::Usage {
         what: match pages.count() {
@@ -66,9 +82,12 @@ pub(crate) fn view(survey: &Survey<'_>, no: PageNo, file_offset: Option<u64>) ->
         }
         _ => {
             if let Ok(page) = pages.page(no) {
-                btree(survey, no, &page, &mut view);
+                btree(survey, no, &page, redact, &mut view);
             }
         }
+    }
+    if redact {
+        view.redact();
     }
     Ok(view)
 }
@@ -120,7 +139,7 @@ fn trunk(survey: &Survey<'_>, bytes: &[u8], view: &mut PageView) {
     }
 }
 
-fn btree(survey: &Survey<'_>, no: PageNo, page: &Page<'_>, view: &mut PageView) {
+fn btree(survey: &Survey<'_>, no: PageNo, page: &Page<'_>, redact: bool, view: &mut PageView) {
     let base = if no == PageNo::ONE { small(HEADER_LEN) } else { 0 };
     let at = |n: u32| base.saturating_add(n);
     field(view, "page type", at(0), 1, format!("{} ({})", page.kind.byte(), Role::of_page(page.kind).word()));
@@ -135,7 +154,7 @@ fn btree(survey: &Survey<'_>, no: PageNo, page: &Page<'_>, view: &mut PageView) 
     let mut payload = PayloadReader::new();
     for (i, cell) in page.cells(survey.pages.split) {
         view.cells.push(match cell {
-            Ok(cell) => cell_view(survey, i, &cell, &mut payload),
+            Ok(cell) => cell_view(survey, i, &cell, redact, &mut payload),
             Err(d) => CellView {
                 no: i,
                 offset: page.pointer(i).map_or(0, u32::from),
@@ -146,7 +165,7 @@ fn btree(survey: &Survey<'_>, no: PageNo, page: &Page<'_>, view: &mut PageView) 
     }
 }
 
-fn cell_view(survey: &Survey<'_>, no: u16, cell: &Cell<'_>, reader: &mut PayloadReader) -> CellView {
+fn cell_view(survey: &Survey<'_>, no: u16, cell: &Cell<'_>, redact: bool, reader: &mut PayloadReader) -> CellView {
     let mut view = CellView {
         no,
         offset: cell.at,
@@ -174,6 +193,10 @@ fn cell_view(survey: &Survey<'_>, no: u16, cell: &Cell<'_>, reader: &mut Payload
     }
     for f in fields.as_slice() {
         if slice(payload, crate::ids::idx(f.start), crate::ids::idx(f.len)).is_none() {
+            continue;
+        }
+        if redact {
+            view.values.push(crate::report::export::class_and_length(f.value(payload), survey.encoding));
             continue;
         }
         let mut literal = String::new();

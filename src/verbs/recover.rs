@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use crate::ctx::Ctx;
 use crate::error::{Error, Result};
-use crate::evidence::{Evidence, InputFile, OpenOptions};
+use crate::evidence::{InputFile, OpenOptions};
 use crate::recover::foreign;
-use crate::recover::{breakers, ledger, nameless, search_index, text_back};
+use crate::recover::{breakers, ledger, nameless, text_back};
 use crate::report::Report;
 use crate::report::model::{Output, OutputRole, Recovery, Verb};
 use crate::survey::Survey;
-use crate::verbs::evidence::{self, Viewed};
-use crate::verbs::{Inputs, Options, describe, hidden};
+use crate::verbs::examination::{Examination, once, steady};
+use crate::verbs::{Inputs, Options};
 use crate::write::Settings;
 use crate::write::copy::read_back::Outcome;
 use crate::write::copy::{self, Refused, Target};
@@ -23,11 +23,15 @@ use crate::write::{finish, salvage};
 /// Objects that may be left out because the copy does not read back with them: with more of them something else is wrong.
 const REFUSED: usize = 100;
 
-/// Runs the whole recovery.
+/// Writes the clean copy to `out` and, beside it, the salvage database, `finish.sql` and both reports.
 ///
 /// # Errors
-/// What the tool cannot do; nothing is left half-written.
-pub(crate) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> Result<Report> {
+/// As [`check`](crate::verbs::check); a name that is taken; a copy that does not read back. Nothing is left half-written.
+pub fn recover(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> Result<Report> {
+    steady(ctx, None, || run(inputs, options, out, ctx))
+}
+
+fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> Result<Report> {
     refuse_names_of_inputs(inputs, out)?;
     let named: Vec<&Path> = [Some(inputs.db.as_path()), inputs.journal.as_deref(), inputs.shm.as_deref(), inputs.schema.as_deref()]
         .into_iter()
@@ -43,12 +47,14 @@ pub(crate) fn run(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> 
         salvage: side(".salvage.db")?,
         finish: side(".finish.sql")?,
     };
-    let evidence = evidence::open(inputs, options, Some(files.target.folder()), ctx)?;
-    // Whoever may read the database may read what is made of it.
-    for file in [&mut files.target, &mut files.json, &mut files.html, &mut files.salvage, &mut files.finish] {
-        file.permissions_of(&inputs.db)?;
-    }
-    evidence::settled(&evidence, write(&evidence, files, inputs, options, out, ctx), ctx)
+    let folder = files.target.folder().to_path_buf();
+    once(inputs, options, Some(&folder), ctx, |e| {
+        // Whoever may read the database may read what is made of it.
+        for file in [&mut files.target, &mut files.json, &mut files.html, &mut files.salvage, &mut files.finish] {
+            file.permissions_of(&inputs.db)?;
+        }
+        write(e, files, &folder, options, out, ctx)
+    })
 }
 
 /// The outputs of a run.
@@ -83,21 +89,18 @@ fn place(path: &Path) -> PathBuf {
     path.file_name().map_or_else(|| path.to_path_buf(), |name| folder.join(name))
 }
 
-fn write(evidence: &Evidence, files: Files, inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> Result<Report> {
+fn write(e: &mut Examination<'_>, files: Files, folder: &Path, options: &Options, out: &Path, ctx: &Ctx) -> Result<Report> {
     let Files { target, mut json, mut html, salvage: salvage_file, finish: finish_file } = files;
-    let folder = target.folder().to_path_buf();
-    let viewed = Viewed::new(evidence, &inputs.db, ctx)?;
-    let mut survey = viewed.survey(inputs, ctx)?;
-    let mut searches = search_index::check(&mut survey, options.keep_violations, ctx)?;
+    let mut searches = e.search_indexes()?;
 
-    let settings = settings(&survey, options)?;
-    let place = Target { file: target.file(), path: target.temp_path(), folder: &folder };
+    let settings = settings(&e.survey, options)?;
+    let place = Target { file: target.file(), path: target.temp_path(), folder };
     let mut refused = Refused::new();
     let (mut copied, copy_file, read_back) = loop {
-        let copied = copy::write(&survey, &mut searches, &place, settings, options.keep_violations, &refused, ctx)?;
+        let copied = copy::write(&e.survey, &mut searches, &place, settings, options.keep_violations, &refused, ctx)?;
         target.file().sync_data().map_err(|e| Error::io(target.temp_path(), "write", e))?;
-        let copy_file = reopen(target.temp_path(), &folder, options, ctx)?;
-        match copy::read_back::compare(copy_file.bytes(), &survey, &copied, options.keep_violations, ctx)? {
+        let copy_file = reopen(target.temp_path(), folder, options, ctx)?;
+        match copy::read_back::compare(copy_file.bytes(), &e.survey, &copied, options.keep_violations, ctx)? {
             Outcome::Sound(read_back) => break (copied, copy_file, read_back),
             Outcome::Wrong(what, objects) => {
                 // Without what is wrong the rest is a copy all the same. Each round leaves out one object at least.
@@ -110,29 +113,25 @@ fn write(evidence: &Evidence, files: Files, inputs: &Inputs, options: &Options, 
         }
     };
 
-    let mut foreign = foreign::check(&survey, &copied.selections, ctx)?;
-    survey.findings.merge(std::mem::take(&mut foreign.log));
-    survey.findings.merge(std::mem::take(&mut copied.log));
+    let mut foreign = foreign::check(&e.survey, &copied.selections, ctx)?;
+    e.survey.findings.merge(std::mem::take(&mut foreign.log));
+    e.survey.findings.merge(std::mem::take(&mut copied.log));
 
-    let mut report = Report::new(Verb::Recover);
-    (report.evidence_options, report.command) = (inputs.again(), inputs.command(Verb::Recover, options, Some(out)));
-    let nameless = nameless::find(&survey, ctx)?;
-    let mut texts = text_back::find(&survey, &searches, &folder, ctx)?;
-    let others = hidden::find(&viewed, &survey, options.keep_violations, ctx)?;
-    let salvaged = salvage::write(&survey, &copied, &others, &nameless, &mut texts, &salvage_file, ctx)?;
-    let finish = finish::script(&survey, &copied);
-    viewed.recheck(options, ctx)?;
-    viewed.describe(&survey, &others, &mut report);
-    describe::survey(&survey, &mut report);
+    let nameless = nameless::find(&e.survey, ctx)?;
+    let mut texts = text_back::find(&e.survey, &searches, folder, ctx)?;
+    e.hide()?;
+    let salvaged = salvage::write(&e.survey, &copied, &e.others, &nameless, &mut texts, &salvage_file, ctx)?;
+    let finish = finish::script(&e.survey, &copied);
+    let mut report = e.report(Verb::Recover, Some(out))?;
     let mut recovery = Recovery {
-        tables: ledger::tables(&survey, &copied, &foreign, &texts),
-        breakers: breakers::confirmed(&survey, &copied, &foreign),
-        left_out: ledger::left_out(&survey, &copied),
+        tables: ledger::tables(&e.survey, &copied, &foreign, &texts),
+        breakers: breakers::confirmed(&e.survey, &copied, &foreign),
+        left_out: ledger::left_out(&e.survey, &copied),
         read_back: Some(read_back),
         ..Recovery::default()
     };
     ledger::note_texts(&mut recovery.tables, &texts);
-    for other in &others {
+    for other in &e.others {
         other.enter(&mut recovery.tables);
     }
     recovery.tables.extend(nameless.iter().map(nameless::Nameless::ledger));

@@ -1,22 +1,49 @@
 //! `rows`: live rows straight from the evidence.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::ctx::Ctx;
 use crate::error::{Error, Result};
 use crate::format::{Fields, Value};
 use crate::ids::{ObjectId, wide};
 use crate::recover::Selection;
-use crate::recover::live::rows;
-use crate::report::export::{ColumnInfo, RowSink, RowView, TableInfo};
+use crate::recover::live;
+use crate::report::Report;
+use crate::report::export::{ColumnInfo, Redacted, RowSink, RowView, TableInfo};
+use crate::report::model::Verb;
 use crate::schema::ObjectKind;
 use crate::survey::compute::Computer;
 use crate::survey::plan::{Constant, Row, TablePlan};
 use crate::survey::{Content, Survey};
+use crate::verbs::examination::{once, steady};
+use crate::verbs::{Inputs, Options};
+
+/// Streams the live rows of one table, or of all. The report says what `check` says.
+///
+/// # Errors
+/// As [`check`](crate::verbs::check); an unknown table; whatever the sink returns. What the sink has been given cannot be taken
+/// back: there is no second run when an input changed after its first table.
+pub fn rows(inputs: &Inputs, options: &Options, table: Option<&str>, sink: &mut dyn RowSink, ctx: &Ctx) -> Result<Report> {
+    let given = AtomicBool::new(false);
+    steady(ctx, Some(&given), || {
+        once(inputs, options, None, ctx, |e| {
+            given.store(true, Ordering::Relaxed);
+            if options.redact {
+                stream(&e.survey, table, options.keep_violations, &mut Redacted::new(sink), ctx)?;
+            } else {
+                stream(&e.survey, table, options.keep_violations, sink, ctx)?;
+            }
+            e.complete()?;
+            e.sealed(Verb::Rows)
+        })
+    })
+}
 
 /// Streams one table, or all ordinary ones, into a sink. Rows come in the order of the tree.
 ///
 /// # Errors
 /// `Usage` for an unknown table; what the sink returns; cancellation.
-pub(crate) fn stream(survey: &Survey<'_>, table: Option<&str>, keep: bool, sink: &mut dyn RowSink, ctx: &Ctx) -> Result<()> {
+fn stream(survey: &Survey<'_>, table: Option<&str>, keep: bool, sink: &mut dyn RowSink, ctx: &Ctx) -> Result<()> {
     let mut any = false;
     for object in survey.catalog.objects() {
         if object.kind != ObjectKind::Table {
@@ -34,7 +61,7 @@ pub(crate) fn stream(survey: &Survey<'_>, table: Option<&str>, keep: bool, sink:
         let selection = Selection::of(scan, keep);
         let mut fields = Fields::new();
         let mut computed = Vec::new();
-        rows(&survey.pages, &t.tree.slots, plan, &selection, ctx, |row| {
+        live::rows(&survey.pages, &t.tree.slots, plan, &selection, ctx, |row| {
             if fields.read(row.record, wide(row.record.len())).is_err() {
                 return Ok(());
             }

@@ -49,6 +49,8 @@ struct Mirror<'s> {
     survey: &'s Survey<'s>,
     /// Whether its rows are those of a state that is not shown.
     hidden: bool,
+    /// The branch of the log that they are on; empty: none.
+    branch: &'s str,
     plan: &'s TablePlan,
     slots: &'s [Slot],
     /// Rows to take; `None`: all of them, the table itself is not in the copy.
@@ -165,7 +167,7 @@ fn mirrors<'s>(survey: &'s Survey<'_>, copied: &Copied, others: &'s [Other<'_>])
         let broken = copied.selections.get(&t.object).map(|s| s.excluded.clone()).unwrap_or_default();
         let absent = breakers::indexes(survey, plan).into_iter().map(|(_, absent)| absent).collect();
         let name = free_name(&plan.name, &mut names);
-        out.push(Mirror { name, survey, hidden: false, plan, slots: &t.tree.slots, places, reason, broken, absent, gone });
+        out.push(Mirror { name, survey, hidden: false, branch: "", plan, slots: &t.tree.slots, places, reason, broken, absent, gone });
     }
     for other in others {
         for apart in &other.tables {
@@ -175,6 +177,7 @@ fn mirrors<'s>(survey: &'s Survey<'_>, copied: &Copied, others: &'s [Other<'_>])
                 name: free_name(&plan.name, &mut names),
                 survey: &other.survey,
                 hidden: true,
+                branch: &other.branch,
                 plan,
                 slots: &t.tree.slots,
                 places: Some(apart.places.iter().map(|(page, cell)| (*page, *cell, other.reason())).collect()),
@@ -331,11 +334,15 @@ impl RecordMaker {
             (true, false) => Trust::Linked,
             _ => Trust::Plausible,
         };
+        let mut source = collect::origin(survey.pages.origin(page));
+        if !mirror.branch.is_empty() {
+            source.push_str(&format!(", branch {}", mirror.branch));
+        }
         let mut values: Vec<Constant> = vec![
             text(reason),
             text(how.word()),
             text(trust.word()),
-            text(&collect::origin(survey.pages.origin(page))),
+            text(&source),
             Constant::Int(i64::from(page.get())),
             Constant::Int(i64::from(no)),
             Constant::Int(i64::from(cell.at)),

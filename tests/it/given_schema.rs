@@ -58,7 +58,7 @@ fn query(db: &Connection, sql: &str) -> Vec<Vec<Value>> {
 }
 
 fn has_code(report: &Report, id: &str) -> bool {
-    report.findings.iter().any(|f| f.code == id)
+    report.findings.iter().any(|f| f.code.problem().id == id)
 }
 
 const FILL: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)";

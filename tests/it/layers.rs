@@ -28,8 +28,17 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("recover", &["format", "evidence", "tree", "expr", "schema", "sort", "survey", "fts5", "write", "report"]),
     ("write", &["format", "evidence", "tree", "expr", "schema", "sort", "survey", "fts5", "recover", "report", "verbs"]),
     ("carve", &["format", "evidence", "tree", "expr", "schema", "sort", "survey", "fts5", "recover", "write", "report"]),
+    // What a commit did is told in the words of the report.
+    ("history", &["format", "evidence", "tree", "schema", "survey", "report"]),
     ("report", &["format", "expr", "schema", "survey", "recover"]),
-    ("verbs", &["format", "evidence", "tree", "expr", "schema", "sort", "survey", "fts5", "recover", "write", "report", "carve"]),
+    (
+        "verbs",
+        &[
+            "format", "evidence", "tree", "expr", "schema", "sort", "survey", "fts5", "recover", "write", "report", "carve", "scan",
+            "history",
+        ],
+    ),
+    ("scan", &["format"]),
     ("host", &["format", "evidence", "write", "report", "verbs"]),
     ("triage", &["format", "evidence", "survey", "recover", "report", "verbs", "host"]),
     ("hermes", &["format", "evidence", "tree", "expr", "schema", "sort", "survey", "fts5", "recover", "write", "report", "verbs"]),

@@ -16,6 +16,8 @@
 
 #[path = "../../tools/src/dbgen.rs"]
 mod dbgen;
+#[path = "../../tools/src/histories.rs"]
+mod histories;
 #[path = "../../tools/src/judge.rs"]
 mod judge;
 #[path = "../../tools/src/pages.rs"]
@@ -23,6 +25,7 @@ mod pages;
 #[path = "../../tools/src/rng.rs"]
 mod rng;
 
+mod carve;
 mod cli;
 mod corpus;
 mod damaged_text;
@@ -36,6 +39,7 @@ mod fts4;
 mod given_schema;
 mod headers;
 mod hermes;
+mod history;
 mod host;
 mod hostile;
 mod html_report;
@@ -44,6 +48,7 @@ mod journal_mode;
 mod large;
 mod layers;
 mod mutate;
+mod one_run;
 mod oracle;
 mod oracle_build;
 mod oracle_expr;
@@ -53,6 +58,7 @@ mod oracle_schema;
 mod page_map;
 mod page_one;
 mod public;
+mod redact;
 mod report_samples;
 mod restore;
 mod search_index;
@@ -61,4 +67,5 @@ mod structure;
 mod terminal;
 mod text_back;
 mod text_report;
+mod triage;
 mod unstable;

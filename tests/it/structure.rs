@@ -96,7 +96,7 @@ fn neighbours_only_suggest_a_rowid_and_the_statement_brings_the_row_back() {
 fn a_rowid_that_an_index_names_is_restored_in_place() {
     let case = Case::of_corpus("rowid-duplicate");
     assert_eq!(rows(&case.copy(), "SELECT count(*), count(DISTINCT id), max(id) FROM orders"), ["110|110|110"]);
-    assert!(case.report.findings.iter().any(|g| g.code == "T014" && g.count == 1));
+    assert!(case.report.findings.iter().any(|g| g.code.problem().id == "T014" && g.count == 1));
     assert_eq!(case.report.exit_code, 1);
 }
 
@@ -128,7 +128,7 @@ fn a_confirmed_breaker_is_named_with_its_children_and_comes_back() {
     assert_eq!(b.rule, "started is NULL and declared NOT NULL");
     assert_eq!(b.witnesses, ["index parent_code", "2 rows of child that name it"]);
     assert_eq!(case.report.exit_code, 2);
-    let orphans = case.report.findings.iter().find(|g| g.code == "V001").unwrap();
+    let orphans = case.report.findings.iter().find(|g| g.code.problem().id == "V001").unwrap();
     assert_eq!((orphans.count, orphans.object_name.as_deref()), (2, Some("child")));
     let copy = case.copy();
     assert_eq!(rows(&copy, "SELECT id FROM parent"), ["1", "3"]);

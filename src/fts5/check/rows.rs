@@ -52,9 +52,11 @@ impl Listed {
     /// The place of a rowid, looked for from the place `near` on.
     fn find(&self, near: usize, rowid: i64) -> Option<usize> {
         let from = *self.0.get(near)?;
+        if rowid < from {
+            return self.0.get(..near)?.binary_search(&rowid).ok();
+        }
         // Rowids are whole numbers and ascend: one that is so much greater stands at most so many places behind.
-        let ahead = rowid.checked_sub(from).and_then(|d| u64::try_from(d).ok());
-        let Some(ahead) = ahead else { return self.0.get(..near)?.binary_search(&rowid).ok() };
+        let ahead = rowid.abs_diff(from);
         let most = near.saturating_add(narrow(ahead)).min(self.0.len().saturating_sub(1));
         if self.0.get(most) == Some(&rowid) {
             return Some(most);

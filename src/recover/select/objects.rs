@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::finding::Code;
 use crate::ids::ObjectId;
 use crate::recover::search_index::{Fate, SearchIndex};
-use crate::schema::ddl::TableDef;
 use crate::schema::ddl::token::tokens;
+use crate::schema::ddl::{Hint, TableDef, mend, parse};
 use crate::schema::{Catalog, Family, FtsModule, FtsPart, Name, Object, ObjectKind, RowSource, quoted};
 use crate::survey::{Content, Survey};
 
@@ -81,7 +81,7 @@ pub(crate) fn decide(survey: &Survey<'_>, searches: &[SearchIndex], refused: &Re
                 Disposition::out(format!("its table is left out: {reason}"), *finish && object.kind == ObjectKind::Trigger)
             }
             // Without its constraint a table has no use for the index that the constraint made.
-            (ObjectKind::Index, Some(Disposition::Anew(_))) if object.autoindex.is_some() => {
+            (ObjectKind::Index, Some(Disposition::Anew(sql))) if object.autoindex.is_some_and(|n| !makes_index(sql, n)) => {
                 Disposition::out("its table is declared anew without the constraint", false)
             }
             // SQLite cannot work with a table that lacks the index of a constraint: it is built anew.
@@ -186,6 +186,9 @@ fn of_table(survey: &Survey<'_>, object: &Object) -> Disposition {
         ObjectKind::Table => {
             let readable = survey.tree_of(object.id).is_some_and(|t| matches!(t.content, Some(Content::Table { .. })));
             if object.problem.is_some() || (!readable && object.table_def().is_none()) || refused(object) {
+                if let Some(sql) = object.sql().filter(|sql| is_own_text(object, sql)) {
+                    return Disposition::Anew(sql.to_vec());
+                }
                 if let (true, Some(sql)) = (readable, content_of_fts5(object)) {
                     return Disposition::Anew(sql);
                 }
@@ -196,9 +199,34 @@ fn of_table(survey: &Survey<'_>, object: &Object) -> Disposition {
             }
             content_of_fts5(object).map_or(Disposition::Kept, Disposition::Anew)
         }
+        _ if object.sql().is_some_and(|sql| is_own_text(object, sql)) && object.problem.is_some() => {
+            Disposition::Anew(object.sql().unwrap_or_default().to_vec())
+        }
         _ if object.problem.is_some() || refused(object) => Disposition::out("its CREATE text is not SQL that SQLite accepts", true),
         _ => Disposition::Kept,
     }
+}
+
+/// Whether SQLite takes the text of a table or view as it stands, and only `tbl_name` of its row says another name: the text keeps
+/// all that it declares.
+fn is_own_text(object: &Object, sql: &[u8]) -> bool {
+    let parsed = parse(sql);
+    let alone = mend::Known {
+        hint: Hint::None,
+        name: object.name.as_bytes(),
+        table: object.name.as_bytes(),
+        width: 0,
+        without_rowid: None,
+        alias: false,
+    };
+    parsed.problem.is_none() && mend::stands(sql, &parsed.definition, &alone)
+}
+
+/// Whether a table with this text makes an automatic index of this number.
+fn makes_index(sql: &[u8], number: u32) -> bool {
+    let parsed = parse(sql);
+    let table = parsed.definition.as_table();
+    table.is_some_and(|t| t.unique.iter().any(|k| k.number == number && !(k.primary && t.without_rowid)))
 }
 
 /// Why an object does not stand whose schema row may be an old one, when no tree of the file belongs to it.

@@ -62,7 +62,7 @@ fn field(out: &mut String, value: Value<'_>, encoding: Encoding) {
     }
 }
 
-impl<W: Write> RowSink for Csv<W> {
+impl<W: Write + Send> RowSink for Csv<W> {
     fn begin_table(&mut self, table: &TableInfo) -> Result<()> {
         self.encoding = table.encoding;
         self.with_rowid = table.has_rowid && !table.columns.iter().any(|c| c.rowid_alias);

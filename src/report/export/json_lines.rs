@@ -72,7 +72,7 @@ fn put(out: &mut Vec<u8>, what: &impl Serialize) {
     let _ = serde_json::to_writer(out, what);
 }
 
-impl<W: Write> RowSink for JsonLines<W> {
+impl<W: Write + Send> RowSink for JsonLines<W> {
     fn begin_table(&mut self, table: &TableInfo) -> Result<()> {
         self.head.clear();
         self.head.extend_from_slice(br#"{"table":"#);

@@ -65,7 +65,7 @@ pub(super) fn rowid_name(table: &TableInfo) -> Option<&'static str> {
     ["rowid", "_rowid_", "oid"].into_iter().find(|n| !table.columns.iter().any(|c| c.name.eq_ignore_ascii_case(n)))
 }
 
-impl<W: Write> RowSink for Sql<W> {
+impl<W: Write + Send> RowSink for Sql<W> {
     fn begin_table(&mut self, table: &TableInfo) -> Result<()> {
         self.line.clear();
         self.encoding = table.encoding;

@@ -163,7 +163,7 @@ fn findings(report: &Report) -> BTreeMap<u32, Vec<String>> {
                 let text = phrases::finding(item);
                 let text =
                     text.strip_prefix(&format!("page {page}: ")).or_else(|| text.strip_prefix(&format!("page {page}, "))).unwrap_or(&text);
-                list.push(format!("{} {text}", escape(&group.code)));
+                list.push(format!("{} {text}", group.code));
             }
         }
     }

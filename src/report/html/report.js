@@ -158,6 +158,7 @@ canvas.addEventListener('keydown', e => {
   if (step) { e.preventDefault(); pick((picked || 1) + step); }
 });
 go.addEventListener('change', () => pick(Math.floor(+go.value)));
+for (const a of document.querySelectorAll('a[data-page]')) a.addEventListener('click', () => pick(+a.dataset.page));
 document.getElementById('legend').addEventListener('click', e => {
   const b = e.target.closest('button');
   if (!b) return;

@@ -42,7 +42,15 @@ impl Taker {
                 ast::ColumnConstraint::NotNull { nullable: true, .. } | ast::ColumnConstraint::Defer(_) => {}
                 ast::ColumnConstraint::Unique(conflict_clause) => builder.unique(None, conflict(*conflict_clause)),
                 ast::ColumnConstraint::Check(expr) => builder.check(named.name.as_ref().map(|n| self.name(n.0)), self.expr(expr)),
-                ast::ColumnConstraint::Default(expr) => builder.default_clause(default_value(self.expr(expr))),
+                ast::ColumnConstraint::Default(expr) => {
+                    let value = self.expr(expr);
+                    // Only without parentheses is a name a string.
+                    let plain = matches!(value, Expr::Name(_)) && !matches!(expr, ast::Expr::Parenthesized(_));
+                    if !plain && depends_on_row(&value) {
+                        builder.problem(not_constant(&self.name(column.col_name.0)));
+                    }
+                    builder.default_clause(default_value(value));
+                }
                 ast::ColumnConstraint::Collate { collation_name } => builder.collate(&self.name(collation_name.0)),
                 ast::ColumnConstraint::ForeignKey { clause, .. } => self.foreign_key(builder, None, clause),
                 ast::ColumnConstraint::Generated { expr, typ } => {
@@ -260,6 +268,19 @@ pub(super) fn default_value(expr: Expr) -> Expr {
     }
 }
 
+/// Whether SQLite refuses a DEFAULT: it names a column or has a subquery.
+fn depends_on_row(expr: &Expr) -> bool {
+    let mut found = false;
+    expr.walk(&mut |e| {
+        found |= match e {
+            Expr::Name(n) => n.table.is_some() || n.double_quoted || !(n.name.same(b"true") || n.name.same(b"false")),
+            Expr::Unknown(Unknown::Subquery) => true,
+            _ => false,
+        };
+    });
+    found
+}
+
 /// The texts between the parentheses of the CHECK clauses of a CREATE TABLE, in order.
 pub(super) fn check_texts(sql: &[u8]) -> Vec<Vec<u8>> {
     let mut out = Vec::new();
@@ -317,4 +338,12 @@ impl Definition {
             Definition::Unknown => None,
         }
     }
+}
+
+/// How the words end.
+pub(super) const NOT_CONSTANT: &str = "is not constant";
+
+/// SQLite's words for a DEFAULT that depends on a row.
+fn not_constant(column: &Name) -> String {
+    format!("default value of column [{column}] {NOT_CONSTANT}")
 }

@@ -335,6 +335,28 @@ const MAX_SOURCES: usize = 1000;
 /// The tables and views that a query or trigger body names: what stands behind FROM, JOIN, INTO, UPDATE and commas of a FROM
 /// list, without the names that WITH defines. Each once, in the order of the text.
 pub(super) fn sources(list: &[Token<'_>]) -> Vec<Name> {
+    let mut out: Vec<Name> = Vec::new();
+    each_source(list, &mut |source| {
+        if !out.iter().any(|o| o.same(source.name.as_bytes())) {
+            out.push(source.name);
+        }
+        out.len() < MAX_SOURCES
+    });
+    out
+}
+
+/// A table or view as a query or trigger body names it.
+pub(super) struct NamedSource {
+    /// The database before the dot.
+    pub database: Option<Name>,
+    /// Its name.
+    pub name: Name,
+    /// Whether rows are put into it, changed or taken out.
+    pub target: bool,
+}
+
+/// Gives every place of a text that names a table or view, until the callback has enough.
+pub(super) fn each_source(list: &[Token<'_>], f: &mut dyn FnMut(NamedSource) -> bool) {
     let mut defined: Vec<Name> = Vec::new();
     for w in list.windows(3) {
         if let [name, a, b] = w
@@ -348,22 +370,24 @@ pub(super) fn sources(list: &[Token<'_>]) -> Vec<Name> {
             }
         }
     }
-    let mut out: Vec<Name> = Vec::new();
     let mut expect = false;
     let mut in_from = false;
+    let mut target = false;
+    let mut after_delete = false;
     let mut rest = list;
-    while let Some((token, tail)) = rest.split_first()
-        && out.len() < MAX_SOURCES
-    {
+    while let Some((token, tail)) = rest.split_first() {
         rest = tail;
+        let was_delete = std::mem::replace(&mut after_delete, token.is("DELETE"));
         if token.is("FROM") || token.is("JOIN") || token.is("INTO") {
             // IS [NOT] DISTINCT FROM names no table, and neither does a FROM that is followed by a bracket.
             expect = true;
             in_from = token.is("FROM");
+            target = token.is("INTO") || was_delete;
             continue;
         }
         if token.is("UPDATE") {
             expect = !tail.first().is_some_and(|t| t.is("OF") || t.is("ON") || t.is("SET"));
+            target = true;
             continue;
         }
         if expect && token.is("OR") {
@@ -374,19 +398,20 @@ pub(super) fn sources(list: &[Token<'_>]) -> Vec<Name> {
         if expect {
             expect = false;
             if token.is_name() && !token.is("SELECT") {
-                let (name, after) = match tail {
-                    [dot, name, after @ ..] if dot.byte(b'.') && name.is_name() => (name.name(), after),
-                    _ => (token.name(), tail),
+                let (database, name, after) = match tail {
+                    [dot, name, after @ ..] if dot.byte(b'.') && name.is_name() => (Some(token.name()), name.name(), after),
+                    _ => (None, token.name(), tail),
                 };
                 rest = after;
-                if !defined.iter().any(|d| d.same(name.as_bytes())) && !out.iter().any(|o| o.same(name.as_bytes())) {
-                    out.push(name);
+                if !defined.iter().any(|d| d.same(name.as_bytes())) && !f(NamedSource { database, name, target }) {
+                    return;
                 }
             }
             continue;
         }
         if in_from && token.byte(b',') {
             expect = true;
+            target = false;
         } else if ["WHERE", "ON", "GROUP", "ORDER", "SET", "SELECT", "UNION", "LIMIT", "USING"].iter().any(|w| token.is(w))
             || token.byte(b')')
             || token.byte(b';')
@@ -394,7 +419,6 @@ pub(super) fn sources(list: &[Token<'_>]) -> Vec<Name> {
             in_from = false;
         }
     }
-    out
 }
 
 /// A virtual table: the text behind USING, its arguments split at their own commas.

@@ -6,6 +6,7 @@
 //! Leaves:   the choice between them to who knows the records.
 
 mod change;
+mod defaults;
 mod likely;
 mod pieces;
 mod words;
@@ -96,6 +97,9 @@ pub fn readings(sql: &[u8], known: &Known<'_>) -> Vec<Reading> {
     let text = sql.get(..end.min(MAX_TEXT)).unwrap_or(sql);
     let table = matches!(known.hint, Hint::Table | Hint::None);
     all.offer(text, "its name is read as that of its row".to_owned(), 0);
+    if let Some(sql) = defaults::without_bad_defaults(text, &damaged::all(text)).filter(|_| table) {
+        all.offer(&sql, "a DEFAULT that is not constant is left out".to_owned(), 0);
+    }
     for change in changes(text, 0..text.len(), known) {
         if all.left == 0 {
             break;

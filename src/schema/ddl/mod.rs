@@ -10,6 +10,7 @@ mod expression;
 pub mod limits;
 pub mod mend;
 pub mod pieces;
+mod refused;
 mod table;
 pub mod token;
 
@@ -90,6 +91,7 @@ fn parse_whole(sql: &[u8], hint: Hint) -> Parsed {
         Ok((definition, None)) => {
             let parameter = !matches!(definition, Definition::Virtual(_)) && tokens.iter().any(is_parameter);
             let words = parameter.then(|| "parameters are not allowed in a schema".to_owned());
+            let words = words.or_else(|| refused::reason(&tokens));
             let problem = words.map(|w| problem(sql, &tokens, w));
             Parsed { definition, problem }
         }

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use crate::bytes::u32_at;
 use crate::ctx::Ctx;
 use crate::error::Result;
-use crate::finding::{Code, Defect, Findings, Site};
+use crate::finding::{Code, Defect, Findings, RowEffect, Site};
 use crate::format::record::Field;
 use crate::format::{Encoding, Fields, Value};
 use crate::ids::{PageNo, idx, wide};
@@ -319,10 +319,7 @@ fn scan_run(
 
 /// Whether a cell with this defect was overwritten.
 fn is_broken(code: Code) -> bool {
-    matches!(
-        code,
-        Code::HeaderSizeBad | Code::SerialTypeReserved | Code::BodyShort | Code::VarintCut | Code::PayloadSizeAbsurd | Code::CellOutside
-    )
+    code.problem().row == RowEffect::Unreadable
 }
 
 /// What wiped or overwrote a text on overflow pages: a page or a sector of nothing but zeros, or bytes that are no text on a last

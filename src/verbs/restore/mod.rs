@@ -1,7 +1,7 @@
 //! `restore`: rows of a salvage database into a new copy, by the writer that wrote the copy.
 //!
-//! Passes: which rows are chosen and what each would be in its table ([`chosen`]); which of them may stand beside the rows
-//! that are there, and beside one another ([`settle`]); a database with all of them, tables and indexes ([`compose`]); foreign
+//! Passes: which rows are chosen and what each would be in its table (`chosen`); which of them may stand beside the rows
+//! that are there, and beside one another (`settle`); a database with all of them, tables and indexes (`compose`); foreign
 //! keys over it; the copy, in which `recover` builds the full-text indexes anew and reads everything back.
 
 mod chosen;
@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::ids::{ObjectId, wide};
 use crate::report::model::Class;
 use crate::survey::{Content, Survey};
-use crate::verbs::evidence::{self, Viewed};
+use crate::verbs::examination::{once, steady};
 use crate::verbs::{Inputs, Options};
 use crate::write::file::OutputFile;
 
@@ -61,8 +61,13 @@ pub struct Wanted {
 /// # Errors
 /// What the tool cannot do; `Usage` when the copy is damaged or nothing is chosen; [`Error::Unstable`].
 pub fn restore(copy: &Inputs, salvage: &Path, wanted: &Wanted, options: &Options, out: Option<&Path>, ctx: &Ctx) -> Result<Restored> {
+    steady(ctx, None, || begun(copy, salvage, wanted, options, out, ctx))
+}
+
+/// Makes room for the output, then opens both databases.
+fn begun(copy: &Inputs, salvage: &Path, wanted: &Wanted, options: &Options, out: Option<&Path>, ctx: &Ctx) -> Result<Restored> {
     let inputs: [&Path; 2] = [&copy.db, salvage];
-    let mut target = out.map(|out| OutputFile::create(out, options.force, &inputs)).transpose()?;
+    let target = out.map(|out| OutputFile::create(out, options.force, &inputs)).transpose()?;
     let finish_path = out.map(|out| beside(out, ".finish.sql"));
     let finish = finish_path.as_ref().map(|path| OutputFile::create(path, options.force, &inputs)).transpose()?;
     let folder = target.as_ref().map_or_else(std::env::temp_dir, |t| t.folder().to_path_buf());
@@ -72,24 +77,46 @@ pub fn restore(copy: &Inputs, salvage: &Path, wanted: &Wanted, options: &Options
         .map_err(|e| Error::io(&folder, "create a folder in", e))?;
 
     let salvage_inputs = Inputs::at_path(salvage);
-    let (evidence, aside) =
-        (evidence::open(copy, options, Some(work.path()), ctx)?, evidence::open(&salvage_inputs, options, Some(work.path()), ctx)?);
-    let (viewed, viewed_aside) = (Viewed::new(&evidence, &copy.db, ctx)?, Viewed::new(&aside, salvage, ctx)?);
-    let (base, source) = (viewed.survey(copy, ctx)?, viewed_aside.survey(&salvage_inputs, ctx)?);
-    sound(&base, &copy.db)?;
+    once(copy, options, Some(work.path()), ctx, |base| {
+        once(&salvage_inputs, options, Some(work.path()), ctx, |source| {
+            sound(&base.survey, &copy.db)?;
+            let composed = work.path().join("composed.db");
+            let mut report = Restored::new(&copy.db, salvage, out, wanted);
+            let targets = decide(&base.survey, &source.survey, wanted, &composed, work.path(), &mut report, options, ctx)?;
+            // From here on only the composed database is read.
+            base.settle()?;
+            source.settle()?;
+            if let (Some(mut file), Some(finish)) = (target, finish) {
+                file.permissions_of(&copy.db)?;
+                written(&composed, work.path(), &targets, &mut report, file, finish, options, ctx)?;
+            }
+            report.seal(options.redact);
+            Ok(report)
+        })
+    })
+}
 
-    let mut report = Restored::new(&copy.db, salvage, out, wanted);
-    let targets = chosen::targets(&base, &source, wanted, &mut report)?;
+/// Decides about every chosen row, and writes a database with all of them.
+fn decide<'s>(
+    base: &'s Survey<'_>,
+    source: &'s Survey<'_>,
+    wanted: &Wanted,
+    composed: &Path,
+    work: &Path,
+    report: &mut Restored,
+    options: &Options,
+    ctx: &Ctx,
+) -> Result<Vec<Target<'s>>> {
+    let targets = chosen::targets(base, source, wanted, report)?;
     let mut decisions = Decisions::default();
     for target in &targets {
-        settle::keys(&base, &source, target, wanted, &mut decisions, work.path(), ctx)?;
-        settle::unique(&base, &source, target, wanted, &mut decisions, work.path(), ctx)?;
+        settle::keys(base, source, target, wanted, &mut decisions, work, ctx)?;
+        settle::unique(base, source, target, wanted, &mut decisions, work, ctx)?;
     }
-    let composed = work.path().join("composed.db");
     for round in 0..=ROUNDS {
-        compose::write(&base, &source, &targets, wanted, &decisions, &composed, work.path(), ctx)?;
+        compose::write(base, source, &targets, wanted, &decisions, composed, work, ctx)?;
         let refused = decisions.refused.len();
-        parents::refuse(&base, &source, &targets, wanted, &mut decisions, &composed, options, work.path(), ctx)?;
+        parents::refuse(base, source, &targets, wanted, &mut decisions, composed, options, work, ctx)?;
         if decisions.refused.len() == refused {
             break;
         }
@@ -98,16 +125,9 @@ pub fn restore(copy: &Inputs, salvage: &Path, wanted: &Wanted, options: &Options
         }
     }
     for target in &targets {
-        decisions.tell(&base, target, &mut report);
+        decisions.tell(base, target, report);
     }
-    if let (Some(mut file), Some(finish)) = (target.take(), finish) {
-        file.permissions_of(&copy.db)?;
-        written(&composed, work.path(), &targets, &mut report, file, finish, options, ctx)?;
-    }
-    viewed.recheck(options, ctx)?;
-    viewed_aside.recheck(options, ctx)?;
-    report.seal(options.redact);
-    Ok(report)
+    Ok(targets)
 }
 
 /// Refuses a copy that has damage of its own.

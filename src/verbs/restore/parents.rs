@@ -14,7 +14,7 @@ use crate::recover::live::RowReader;
 use crate::report::model::Class;
 use crate::survey::plan::TablePlan;
 use crate::survey::{Survey, verdict};
-use crate::verbs::evidence::{self, Viewed};
+use crate::verbs::examination::{Examination, once};
 use crate::verbs::{Inputs, Options, describe};
 
 use super::chosen::Target;
@@ -39,11 +39,23 @@ pub(super) fn refuse(
     let inputs = Inputs::at_path(composed);
     let mut plain = options.clone();
     plain.no_hash = true;
-    let evidence = evidence::open(&inputs, &plain, Some(folder), &wide)?;
-    let viewed = Viewed::new(&evidence, composed, &wide)?;
-    let survey = viewed.survey(&inputs, &wide)?;
-    let found = foreign::check(&survey, &BTreeMap::new(), &wide)?;
-    let mut bad = Bad { base, survey: &survey, targets, rows: BTreeMap::new() };
+    once(&inputs, &plain, Some(folder), &wide, |e| check(e, base, aside, targets, wanted, decisions, folder, &wide, ctx))
+}
+
+fn check(
+    e: &Examination<'_>,
+    base: &Survey<'_>,
+    aside: &Survey<'_>,
+    targets: &[Target<'_>],
+    wanted: &Wanted,
+    decisions: &mut Decisions,
+    folder: &Path,
+    wide: &Ctx,
+    ctx: &Ctx,
+) -> Result<()> {
+    let survey = &e.survey;
+    let found = foreign::check(survey, &BTreeMap::new(), wide)?;
+    let mut bad = Bad { base, survey, targets, rows: BTreeMap::new() };
     for finding in found.log.kept().iter().filter(|f| f.defect.code != Code::LimitReached) {
         bad.add(finding, &Refusal::new("no-parent", "the row that its foreign key names is not there"));
     }

@@ -3,6 +3,7 @@
 mod ddl;
 mod expr;
 mod limits;
+mod load;
 mod row;
 mod view;
 

@@ -12,7 +12,7 @@ pub const HOSTILE: &str = "<script>document.title='owned'</script>\u{1b}[2J\u{20
 pub fn finding(code: Code, class: Class, object: Option<(u32, &str)>, count: u64, pages: &[u32]) -> FindingGroup {
     let p = code.problem();
     FindingGroup {
-        code: p.id.into(),
+        code,
         name: p.name.into(),
         class,
         object: object.map(|o| o.0),
@@ -103,6 +103,7 @@ pub fn damaged(pages: u32) -> Report {
         },
     ];
     r.sidecars = vec![Sidecar {
+        compares: None,
         path: "backups/state.db-wal".into(),
         role: InputRole::Wal,
         fit: Fit::Undecided,
