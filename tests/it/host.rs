@@ -396,3 +396,28 @@ mod live {
         assert_eq!((d.stores.len(), d.exit_code), (2, 2));
     }
 }
+
+#[test]
+fn profiles_of_hermes_are_named_with_the_lines_of_their_settings() {
+    let dir = tempfile::tempdir().unwrap();
+    for profile in ["", "profiles/work"] {
+        let folder = dir.path().join(profile);
+        std::fs::create_dir_all(&folder).unwrap();
+        let c = rusqlite::Connection::open(folder.join("state.db")).unwrap();
+        c.execute_batch(
+            "PRAGMA journal_mode=wal; CREATE TABLE sessions(id TEXT PRIMARY KEY); CREATE TABLE messages(id INTEGER PRIMARY KEY)",
+        )
+        .unwrap();
+    }
+    let run = |args: &[&str]| {
+        let out = std::process::Command::new(env!("CARGO_BIN_EXE_rootpage")).args(args).current_dir(dir.path()).output().unwrap();
+        (out.status.code(), String::from_utf8(out.stdout).unwrap())
+    };
+    let (_, text) = run(&["hermes", "doctor", "--home", "."]);
+    assert!(text.contains("(profile default)") && text.contains("(profile work)"), "{text}");
+    std::fs::write(dir.path().join("mountinfo"), format!("{ROOT}2 1 0:9 / /opt/data rw - 9p x rw\n")).unwrap();
+    let (code, text) = run(&["hermes", "doctor", "state.db", "--mountinfo", "mountinfo", "--was-at", "/opt/data/state.db"]);
+    assert!(code == Some(2) && text.contains("config.yaml") && text.contains("journal_mode: delete"), "{text}");
+    let (code, text) = run(&["hermes", "triage", "."]);
+    assert!(code == Some(1) && text.contains("Best source"), "{text}");
+}
