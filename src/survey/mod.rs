@@ -1,6 +1,6 @@
 //! L5: a role and an owner for every page, the rows and entries of every tree judged once, and the verdict.
 //!
-//! The passes in their order; each says what it tests, collects and leaves. What they hand on are the types of [`stages`].
+//! The passes in their order; each says what it tests, collects and leaves. What they hand on are the types of `stages`.
 //!
 //! 1. `pass1_schema`: the rows of `sqlite_schema`, from wherever they stand.
 //! 2. `pass2_trees`: which pages every tree has.
@@ -10,7 +10,7 @@
 //! 6. `pass6_settle`: the last word on every row, page and index.
 //! 7. `pass7_declare`: what the records say about the schema; what it changes goes through passes 2 to 6 again.
 //!
-//! [`rows`] is how a record is read and judged, [`scans`] how one tree is read from end to end.
+//! `rows` is how a record is read and judged, `scans` how one tree is read from end to end.
 //!
 //! Leaves:   rows to recovery, words to the report.
 
