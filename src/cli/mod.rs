@@ -63,7 +63,7 @@ Exit codes:
 /// Reads a damaged database, its -wal and its -journal page by page without SQLite,
 /// says what is damaged and what that means for the data, and writes a clean copy.
 #[derive(Debug, Parser)]
-#[command(name = "rootpage", version, after_help = AFTER_HELP, max_term_width = 100, arg_required_else_help = true)]
+#[command(name = "rootpage", version = env!("ROOTPAGE_VERSION"), after_help = AFTER_HELP, max_term_width = 100, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,

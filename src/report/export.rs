@@ -1,4 +1,4 @@
-//! Rows out of the evidence: the sink that a reading pipeline fills, and the three formats, none of which loses anything.
+//! Rows out of the evidence: the sink that a reading pipeline fills, and the formats, none of which loses anything.
 //!
 //! | value | JSON lines | CSV | SQL |
 //! |---|---|---|---|
@@ -10,15 +10,23 @@
 //! | BLOB | `{"blob":"hex"}` | `x'hex'`, not quoted | `x'hex'` |
 
 mod csv;
+mod folder;
 mod json_lines;
 mod literal;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod places;
 mod redacted;
 mod sql;
 
 pub use self::csv::Csv;
+pub use self::folder::Folder;
 pub(crate) use self::json_lines::Json;
 pub use self::json_lines::JsonLines;
 pub use self::literal::sql as sql_literal;
+#[cfg(feature = "parquet")]
+pub use self::parquet::Parquet;
+pub use self::places::{Place, WithPlaces};
 pub use self::redacted::{Redacted, class_and_length};
 pub use self::sql::Sql;
 
@@ -58,6 +66,8 @@ pub struct RowView<'a> {
     pub rowid: Option<i64>,
     /// One value for each column, DEFAULT and REAL affinity already applied; the rowid alias holds the rowid.
     pub values: &'a [Value<'a>],
+    /// Where it stands; empty unless the run was asked for it.
+    pub place: Place<'a>,
 }
 
 /// Receives tables and their rows in order.

@@ -125,6 +125,8 @@ pub struct Options {
     pub keep_violations: bool,
     /// Leave the copy in WAL mode when the evidence was.
     pub keep_wal: bool,
+    /// Give the place of each row with it.
+    pub provenance: bool,
     /// Move existing outputs aside.
     pub force: bool,
     /// Read by plain reads, map nothing.

@@ -8,8 +8,10 @@ use crate::format::{Fields, Value};
 use crate::ids::{ObjectId, wide};
 use crate::recover::Selection;
 use crate::recover::live;
+use crate::recover::provenance::How;
 use crate::report::Report;
-use crate::report::export::{ColumnInfo, Redacted, RowSink, RowView, TableInfo};
+use crate::report::collect;
+use crate::report::export::{ColumnInfo, Place, Redacted, RowSink, RowView, TableInfo, WithPlaces};
 use crate::report::model::Verb;
 use crate::schema::ObjectKind;
 use crate::survey::compute::Computer;
@@ -28,11 +30,18 @@ pub fn rows(inputs: &Inputs, options: &Options, table: Option<&str>, sink: &mut 
     steady(ctx, Some(&given), || {
         once(inputs, options, None, ctx, |e| {
             given.store(true, Ordering::Relaxed);
-            if options.redact {
-                stream(&e.survey, table, options.keep_violations, &mut Redacted::new(sink), ctx)?;
-            } else {
-                stream(&e.survey, table, options.keep_violations, sink, ctx)?;
+            let mut redacted;
+            let mut sink: &mut dyn RowSink = &mut *sink;
+            let mut placed;
+            if options.provenance {
+                placed = WithPlaces::new(sink);
+                sink = &mut placed;
             }
+            if options.redact {
+                redacted = Redacted::new(sink);
+                sink = &mut redacted;
+            }
+            stream(&e.survey, table, options, sink, ctx)?;
             e.complete()?;
             e.sealed(Verb::Rows)
         })
@@ -43,7 +52,7 @@ pub fn rows(inputs: &Inputs, options: &Options, table: Option<&str>, sink: &mut 
 ///
 /// # Errors
 /// `Usage` for an unknown table; what the sink returns; cancellation.
-fn stream(survey: &Survey<'_>, table: Option<&str>, keep: bool, sink: &mut dyn RowSink, ctx: &Ctx) -> Result<()> {
+fn stream(survey: &Survey<'_>, table: Option<&str>, options: &Options, sink: &mut dyn RowSink, ctx: &Ctx) -> Result<()> {
     let mut any = false;
     for object in survey.catalog.objects() {
         if object.kind != ObjectKind::Table {
@@ -58,15 +67,22 @@ fn stream(survey: &Survey<'_>, table: Option<&str>, keep: bool, sink: &mut dyn R
         let Some(Content::Table { plan, scan }) = &t.content else { continue };
         any = true;
         sink.begin_table(&info(survey, object, plan))?;
-        let selection = Selection::of(scan, keep);
+        let selection = Selection::of(scan, options.keep_violations);
         let mut fields = Fields::new();
         let mut computed = Vec::new();
+        let (mut page, mut source, mut how) = (None, String::new(), "");
         live::rows(&survey.pages, &t.tree.slots, plan, &selection, ctx, |row| {
             if fields.read(row.record, wide(row.record.len())).is_err() {
                 return Ok(());
             }
             let r = Row { rowid: row.rowid, payload: row.record, fields: &fields };
-            sink.row(&RowView { rowid: row.rowid, values: &values(plan, &r, &mut computed) })
+            if options.provenance && page != Some(row.page) {
+                page = Some(row.page);
+                source = collect::origin(survey.pages.origin(row.page));
+                how = if survey.adopted.contains(&row.page) { How::Adopted.word() } else { How::Live.word() };
+            }
+            let place = Place { how, source: &source, page: row.page.get(), cell: row.cell };
+            sink.row(&RowView { rowid: row.rowid, values: &values(plan, &r, &mut computed), place })
         })?;
         sink.end_table()?;
     }

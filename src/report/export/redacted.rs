@@ -47,7 +47,7 @@ impl RowSink for Redacted<'_> {
         let words: Vec<Option<String>> =
             row.values.iter().map(|v| (!matches!(v, Value::Null)).then(|| class_and_length(*v, self.encoding))).collect();
         let values: Vec<Value<'_>> = words.iter().map(|w| w.as_ref().map_or(Value::Null, |w| Value::Text(w.as_bytes()))).collect();
-        self.to.row(&RowView { rowid: None, values: &values })
+        self.to.row(&RowView { rowid: None, values: &values, ..*row })
     }
 
     fn end_table(&mut self) -> Result<()> {
