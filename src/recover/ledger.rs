@@ -110,7 +110,7 @@ pub(crate) fn left_out(survey: &Survey<'_>, copied: &Copied) -> Vec<LeftOut> {
             kind: object.kind.label().to_owned(),
             name: object.name.text(),
             reason: reason.clone(),
-            in_finish_sql: *finish,
+            in_finish_sql: *finish && crate::write::finish::statements(survey, copied, object).is_ok(),
             rows,
         });
     }

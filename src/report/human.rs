@@ -118,7 +118,14 @@ fn is_treacherous(c: char) -> bool {
 
 /// A path or argument as one word of a POSIX shell.
 #[must_use]
-pub fn shell(word: &str) -> String {
+pub fn shell(path: &str) -> String {
+    // Programs take a leading dash for an option, and the shell of SQLite takes these for something else than a file.
+    if path.starts_with(['-', ':']) || path.starts_with("file:") { shell_word(&format!("./{path}")) } else { shell_word(path) }
+}
+
+/// A word for a POSIX shell that is no path: an option with its value.
+#[must_use]
+pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

@@ -15,11 +15,20 @@ pub struct Step {
 /// The steps that follow a report.
 #[must_use]
 pub fn steps(report: &Report) -> Vec<Step> {
-    match report.verb {
+    let mut steps = match report.verb {
         Verb::Recover => after_recover(report),
         Verb::Check => after_check(report),
         _ => Vec::new(),
+    };
+    // A report is text, and so are the paths in it.
+    if steps.iter().flat_map(|s| &s.commands).any(|c| c.contains(char::REPLACEMENT_CHARACTER)) {
+        let words = "The name of a file is not UTF-8, and no command can be printed for it. Copy the file to a plain name first.";
+        for step in &mut steps {
+            step.commands.retain(|c| !c.contains(char::REPLACEMENT_CHARACTER));
+        }
+        steps.insert(0, step(words, vec![]));
     }
+    steps
 }
 
 fn step(words: &str, commands: Vec<String>) -> Step {

@@ -7,6 +7,7 @@ pub mod ddl;
 pub mod families;
 pub mod key_order;
 pub mod layout;
+pub(crate) mod one_line;
 pub mod script;
 pub mod view;
 

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::evidence::{InputFile, OpenOptions};
 use crate::recover::How;
 use crate::report::Report;
-use crate::report::human::{counted, shell};
+use crate::report::human::{counted, shell_word};
 use crate::report::model::OutputRole;
 use crate::verbs::evidence::{self, Viewed};
 use crate::verbs::restore::{Wanted, restore};
@@ -56,7 +56,7 @@ pub fn recover_including(inputs: &Inputs, options: &Options, tables: &[String], 
     let rows = carved(inputs, options, tables, &salvage, ctx)?;
     let mut report = super::recover(inputs, options, out, ctx)?;
     for table in tables {
-        report.command.push_str(&format!(" {}", shell(&format!("--include-deleted={table}"))));
+        report.command.push_str(&format!(" {}", shell_word(&format!("--include-deleted={table}"))));
     }
     if rows > 0 {
         taken(options, tables, &salvage, work.path(), out, &mut report, ctx)?;

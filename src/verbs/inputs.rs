@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::report::human::shell;
+use crate::report::human::{shell, shell_word};
 use crate::report::model::Verb;
 
 /// Which files are the evidence and which version of them is read.
@@ -55,7 +55,7 @@ impl Inputs {
         match &self.at {
             Some(Snapshot::Commit(n)) => words.push(format!("--at commit:{n}")),
             Some(Snapshot::Frame(n)) => words.push(format!("--at frame:{n}")),
-            Some(Snapshot::Branch(name)) => words.push(shell(&format!("--at=branch:{name}"))),
+            Some(Snapshot::Branch(name)) => words.push(shell_word(&format!("--at=branch:{name}"))),
             None => {}
         }
         if self.offset > 0 {

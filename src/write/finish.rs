@@ -3,11 +3,12 @@
 use crate::fts5::{Config, Content};
 use crate::recover::select::objects::is_fts3_content;
 use crate::schema::families::option;
-use crate::schema::{Family, FtsModule, FtsPart, Object, ObjectKind, quoted};
+use crate::schema::{Family, FtsModule, FtsPart, Object, ObjectKind, one_line, quoted};
 use crate::survey::Survey;
 use crate::write::copy::{Copied, Disposition};
 
-/// The statements that bring back what could not be written natively; `None` when there are none.
+/// The statements that bring back what could not be written natively; `None` when there are none. They are safe to give to the
+/// `sqlite3` shell: each stands on one line, and no text of the evidence stands outside of them.
 pub(crate) fn script(survey: &Survey<'_>, copied: &Copied) -> Option<String> {
     let mut text = String::new();
     // Tables and virtual tables first, then indexes, views, triggers: each finds what it needs.
@@ -15,11 +16,15 @@ pub(crate) fn script(survey: &Survey<'_>, copied: &Copied) -> Option<String> {
     for kind in order {
         for object in survey.catalog.objects().iter().filter(|o| o.kind == kind) {
             let Some(Disposition::LeftOut { reason, finish: true }) = copied.dispositions.get(&object.id) else { continue };
-            let Some(sql) = object.sql() else { continue };
-            let reason = one_line(reason);
-            let create = format!("{};\n", String::from_utf8_lossy(sql).trim_end_matches(';'));
-            text.push_str(&format!("-- {reason}\n"));
-            text.push_str(&fill_from_content(survey, copied, object, &create).unwrap_or_else(|| create + &rebuild(object)));
+            text.push_str(&format!("-- {}\n", commentable(reason)));
+            match statements(survey, copied, object) {
+                Ok(statements) => text.push_str(&statements),
+                Err(why) => text.push_str(&format!(
+                    "-- {} {}: {why}, so that it cannot stand in a script. Its text: rootpage rows DB sqlite_schema\n",
+                    commentable(kind.label()),
+                    commentable(&quoted(&object.name.text()))
+                )),
+            }
         }
     }
     for object in survey.catalog.objects().iter().filter(|o| copied.dispositions.get(&o.id).is_some_and(Disposition::is_kept)) {
@@ -34,12 +39,22 @@ pub(crate) fn script(survey: &Survey<'_>, copied: &Copied) -> Option<String> {
     ))
 }
 
+/// The lines that make one object; why there can be none.
+pub(crate) fn statements(survey: &Survey<'_>, copied: &Copied, object: &Object) -> Result<String, &'static str> {
+    let create =
+        one_line::declared(object.sql().ok_or("its text is lost")?, object.kind == ObjectKind::Trigger, one_line::Breaks::Refused)?;
+    match fill_from_content(survey, copied, object, &create) {
+        Some(filled) => filled,
+        None => Ok(create + &rebuild(object)?),
+    }
+}
+
 /// The statement that fills a full-text index whose content is elsewhere; empty for others.
-fn rebuild(object: &Object) -> String {
-    let Some(def) = object.virtual_def().filter(|d| d.module.same(b"fts5") || d.module.same(b"fts4")) else { return String::new() };
+fn rebuild(object: &Object) -> Result<String, &'static str> {
+    let Some(def) = object.virtual_def().filter(|d| d.module.same(b"fts5") || d.module.same(b"fts4")) else { return Ok(String::new()) };
     let external = option(def, "content").is_some_and(|source| !source.is_empty());
     let name = quoted(&object.name.text());
-    if external { format!("INSERT INTO {name}({name}) VALUES('rebuild');\n") } else { String::new() }
+    if external { one_line::made(&format!("INSERT INTO {name}({name}) VALUES('rebuild')")) } else { Ok(String::new()) }
 }
 
 /// How the index is made for text whose full-text table has lost its declaration. Only the application knows the statement and
@@ -68,7 +83,7 @@ fn without_declaration(object: &Object) -> Option<String> {
 
 /// The statements for a full-text table whose text stands in the copy as an ordinary table: that one makes way and then fills
 /// the new one. It is not dropped: where the application's tokenizer is not loaded, nothing is filled.
-fn fill_from_content(survey: &Survey<'_>, copied: &Copied, object: &Object, create: &str) -> Option<String> {
+fn fill_from_content(survey: &Survey<'_>, copied: &Copied, object: &Object, create: &str) -> Option<Result<String, &'static str>> {
     let def = object.virtual_def()?;
     let content = survey.catalog.objects().iter().find(|o| {
         matches!(o.family, Family::FtsShadow { of, part: FtsPart::Content, .. } if of == object.id)
@@ -89,7 +104,8 @@ fn fill_from_content(survey: &Survey<'_>, copied: &Copied, object: &Object, crea
             // `c0title`: a letter, the number of the column, its name.
             let name = stored.get(1..)?.trim_start_matches(|c: char| c.is_ascii_digit());
             let from = match &uncompress {
-                Some(function) => format!("{function}({})", quoted(&stored)),
+                // A name, and no text of the evidence that only looks like one.
+                Some(function) => format!("{}({})", quoted(function), quoted(&stored)),
                 None => quoted(&stored),
             };
             pairs.push((quoted(name), from));
@@ -100,7 +116,8 @@ fn fill_from_content(survey: &Survey<'_>, copied: &Copied, object: &Object, crea
         let config = Config::parse(&arguments?).ok().filter(|c| c.content == Content::Stored);
         // FTS5 does not accept this declaration, and nothing else names the columns.
         let Some(config) = config else {
-            return Some(format!("-- FTS5 does not accept it; its text is in {}:\n{}", one_line(&content.name.text()), commented(create)));
+            let text = format!("-- FTS5 does not accept it; its text is in {}:\n{}", commentable(&content.name.text()), commented(create));
+            return Some(Ok(text));
         };
         // Locales of the values, if there are any, stand behind them and are not needed by FTS5's own tokenizers.
         let pairs = config.columns.iter().zip(stored).map(|(c, s)| (quoted(&c.name), quoted(&s.name.text()))).collect();
@@ -108,21 +125,22 @@ fn fill_from_content(survey: &Survey<'_>, copied: &Copied, object: &Object, crea
     };
     let (into, from): (Vec<String>, Vec<String>) = pairs.into_iter().unzip();
     let (table, old, aside) = (quoted(&object.name.text()), quoted(&content.name.text()), quoted(&format!("rp_{}", content.name.text())));
-    Some(format!(
-        "ALTER TABLE {old} RENAME TO {aside};\n{create}INSERT INTO {table}({key}, {}) SELECT {id}, {} FROM {aside};\n\
-         -- When all went well, the old table can go:\n{}",
-        into.join(", "),
-        from.join(", "),
-        commented(&format!("DROP TABLE {aside};"))
-    ))
+    let fill = || {
+        let rename = one_line::made(&format!("ALTER TABLE {old} RENAME TO {aside}"))?;
+        let insert =
+            one_line::made(&format!("INSERT INTO {table}({key}, {}) SELECT {id}, {} FROM {aside}", into.join(", "), from.join(", ")))?;
+        let last = commented(&format!("DROP TABLE {aside};"));
+        Ok(format!("{rename}{create}{insert}-- When all went well, the old table can go:\n{last}"))
+    };
+    Some(fill())
 }
 
 /// Text without the line breaks that would end a comment.
-fn one_line(text: &str) -> String {
+fn commentable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// A statement as a comment.
 fn commented(statement: &str) -> String {
-    format!("-- {}\n", one_line(statement).trim_end())
+    format!("-- {}\n", commentable(statement).trim_end())
 }

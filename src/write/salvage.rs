@@ -319,8 +319,8 @@ impl RecordMaker {
         // What the copy has under the same key is an older or another version of the row. A statement that replaces it would
         // leave its old text in an external-content search index: triggers do not fire for what OR REPLACE deletes.
         let restore = if mirror.hidden {
-            let table = crate::report::human::shell(&mirror.plan.name);
-            format!("rootpage restore OUT --from OUT.salvage.db --table {table} --how hidden --replace -o OUT2")
+            let table = crate::report::human::shell_word(&format!("--table={}", mirror.plan.name));
+            format!("rootpage restore OUT --from OUT.salvage.db {table} --how hidden --replace -o OUT2")
         } else {
             restore
         };

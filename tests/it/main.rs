@@ -62,6 +62,7 @@ mod redact;
 mod report_samples;
 mod restore;
 mod search_index;
+mod shell;
 mod sidecars;
 mod structure;
 mod terminal;

@@ -6,7 +6,7 @@ use crate::finding::Code;
 use crate::ids::ObjectId;
 use crate::recover::search_index::{Fate, SearchIndex};
 use crate::schema::ddl::token::tokens;
-use crate::schema::ddl::{Hint, TableDef, mend, parse};
+use crate::schema::ddl::{Hint, IndexTerm, TableDef, mend, parse};
 use crate::schema::{Catalog, Family, FtsModule, FtsPart, Name, Object, ObjectKind, RowSource, quoted};
 use crate::survey::{Content, Survey};
 
@@ -46,7 +46,9 @@ pub(crate) type Refused = BTreeMap<ObjectId, String>;
 pub(crate) fn decide(survey: &Survey<'_>, searches: &[SearchIndex], refused: &Refused) -> BTreeMap<ObjectId, Disposition> {
     let catalog = &survey.catalog;
     let mut all: BTreeMap<ObjectId, Disposition> = BTreeMap::new();
-    let bad = |object: &Object| refused.get(&object.id).map(|what| Disposition::out(what.clone(), object.sql().is_some()));
+    let bad = |object: &Object| {
+        refused.get(&object.id).map(|what| Disposition::out(what.clone(), object.sql().is_some() && !is_over_expressions(object)))
+    };
     for object in catalog.objects().iter().filter(|o| !matches!(o.kind, ObjectKind::Index | ObjectKind::Trigger)) {
         all.insert(object.id, bad(object).unwrap_or_else(|| of_table(survey, object)));
     }
@@ -161,6 +163,12 @@ fn of_search_index(survey: &Survey<'_>, index: &SearchIndex, all: &mut BTreeMap<
             all.insert(index.of, Disposition::out(reason, true));
         }
     }
+}
+
+/// Whether an index is over expressions. One that did not read back costs more to compute than a run allows: SQLite, which has no
+/// such bound, is not asked to do it.
+fn is_over_expressions(object: &Object) -> bool {
+    object.index_def().is_some_and(|d| d.where_clause.is_some() || d.columns.iter().any(|c| matches!(c.what, IndexTerm::Expr(_))))
 }
 
 fn excluded(object: &Object) -> Option<Disposition> {

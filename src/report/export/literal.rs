@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::error::Error;
 use crate::format::{Encoding, Value};
+use crate::schema::one_line;
 
 /// Appends bytes as lower-case hex.
 pub(super) fn hex(out: &mut String, bytes: &[u8]) {
@@ -42,9 +43,7 @@ pub fn sql(out: &mut String, value: Value<'_>, encoding: Encoding) {
             let utf8 = encoding.to_utf8(stored);
             match std::str::from_utf8(&utf8) {
                 Ok(text) if encoding.is_valid(stored) && !text.contains('\0') => {
-                    out.push('\'');
-                    out.push_str(&text.replace('\'', "''"));
-                    out.push('\'');
+                    out.push_str(&one_line::string(&text.replace('\'', "''")));
                 }
                 _ => {
                     out.push_str("CAST(x'");

@@ -7,6 +7,7 @@ use super::literal::{name, sql, write_error};
 use super::{RowSink, RowView, TableInfo};
 use crate::error::Result;
 use crate::format::Encoding;
+use crate::schema::one_line;
 
 /// Writes CREATE TABLE and INSERT statements in one transaction.
 ///
@@ -65,6 +66,12 @@ pub(super) fn rowid_name(table: &TableInfo) -> Option<&'static str> {
     ["rowid", "_rowid_", "oid"].into_iter().find(|n| !table.columns.iter().any(|c| c.name.eq_ignore_ascii_case(n)))
 }
 
+/// A declaration that has the names of a table and its columns, and nothing else.
+fn bare(table: &TableInfo) -> String {
+    let columns: Vec<String> = table.columns.iter().filter(|c| !c.generated).map(|c| crate::schema::quoted(&c.name)).collect();
+    format!("CREATE TABLE {}({});\n", crate::schema::quoted(&table.name), columns.join(", "))
+}
+
 impl<W: Write + Send> RowSink for Sql<W> {
     fn begin_table(&mut self, table: &TableInfo) -> Result<()> {
         self.line.clear();
@@ -88,9 +95,11 @@ impl<W: Write + Send> RowSink for Sql<W> {
             _ => Kind::Plain,
         };
         if let Some(create) = table.sql.as_deref().filter(|_| !table.name.to_ascii_lowercase().starts_with("sqlite_")) {
-            self.line.push_str(create);
-            // A line feed ends a comment that the statement may end with.
-            self.line.push_str("\n;\n");
+            match one_line::declared(create.as_bytes(), false, one_line::Breaks::InNames) {
+                Ok(create) => self.line.push_str(&create),
+                // The rows are what matters: SQLite takes them into a table without constraints, too.
+                Err(why) => self.line.push_str(&format!("-- a declaration without constraints, because {why}\n{}", bare(table))),
+            }
         }
         self.table.clone_from(&table.name);
         self.skipped = 0;
