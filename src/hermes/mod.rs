@@ -121,7 +121,7 @@ pub fn recover(profile: &str, inputs: &Inputs, options: &Options, out: &Path, ct
     recover::run(profile, inputs, options, out, ctx)
 }
 
-/// As [`export`], into a new file. A failure leaves nothing behind.
+/// As `export`, into a new file. A failure leaves nothing behind.
 ///
 /// # Errors
 /// What the tool cannot do; `Exists` when the file is there.

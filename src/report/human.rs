@@ -165,6 +165,15 @@ pub fn ranges(ranges: &[[i64; 2]], most: usize) -> String {
     out
 }
 
+/// The columns that a text takes on a terminal; colours take none.
+#[must_use]
+pub fn columns(text: &str) -> usize {
+    use unicode_width::UnicodeWidthStr;
+    let mut parts = text.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().width();
+    parts.fold(first, |sum, part| sum + part.split_once('m').map_or(part, |(_, rest)| rest).width())
+}
+
 /// Breaks text into lines of at most `width` characters at spaces; a word that is longer stays whole.
 #[must_use]
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
@@ -172,7 +181,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut line = String::new();
     let mut used = 0;
     for word in text.split(' ').filter(|w| !w.is_empty()) {
-        let len = word.chars().count();
+        let len = columns(word);
         if used > 0 && used + 1 + len > width {
             lines.push(std::mem::take(&mut line));
             used = 0;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::human::name as short_name;
-use super::human::{bytes, count, counted, escape, passage, wrap};
+use super::human::{bytes, columns, count, counted, escape, passage, wrap};
 use super::model::{Access, Class, FindingGroup, OutputRole, Recovery, Report, Status};
 use super::phrases::{LISTED, Losses};
 use super::{next, phrases};
@@ -85,7 +85,7 @@ impl<'a> Sheet<'a> {
     /// A paragraph behind `lead`, its further lines indented by `indent`.
     pub(super) fn paragraph(&mut self, lead: &str, indent: usize, text: &str) {
         let width = self.style.width.max(indent + 20);
-        let first = lead.chars().count();
+        let first = columns(lead);
         let pad = " ".repeat(indent);
         // The lead takes room on the first line only: a run of one long word stands for it.
         let lines = wrap(&format!("{}{text}", "\u{1}".repeat(first.saturating_sub(indent))), width - indent);
@@ -98,10 +98,10 @@ impl<'a> Sheet<'a> {
     /// Items behind `lead`, apart by commas. Lines break between items only: an item keeps every blank it has.
     pub(super) fn items(&mut self, lead: &str, indent: usize, items: &[String]) {
         let mut line = lead.to_owned();
-        let mut used = console::measure_text_width(lead);
+        let mut used = columns(lead);
         for (i, item) in items.iter().enumerate() {
             let comma = if i + 1 < items.len() { "," } else { "" };
-            let more = item.chars().count() + comma.len();
+            let more = columns(item) + comma.len();
             if i > 0 && used + 1 + more > self.style.width {
                 self.line(&line);
                 line = " ".repeat(indent);

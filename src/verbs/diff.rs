@@ -26,7 +26,7 @@ use side::{Rows, Table};
 /// key that their table declares, also where it has rowids.
 ///
 /// # Errors
-/// As [`check`](crate::verbs::check), and a table that neither has.
+/// As `check`, and a table that neither has.
 pub fn diff(a: &Inputs, b: &Inputs, options: &Options, tables: &[String], by_primary_key: bool, limit: u64, ctx: &Ctx) -> Result<Diff> {
     let wanted = Wanted { tables, by_primary_key, limit, keep_violations: options.keep_violations };
     steady(ctx, None, || once(a, options, None, ctx, |a| once(b, options, None, ctx, |b| examined(a, b, &wanted, options.redact, ctx))))

@@ -10,7 +10,7 @@ use crate::verbs::{Inputs, Options};
 /// A role and an owner for every page: the report of `check`, whose map is filled.
 ///
 /// # Errors
-/// As [`check`](crate::verbs::check).
+/// As `check`.
 pub fn map(inputs: &Inputs, options: &Options, ctx: &Ctx) -> Result<Report> {
     examine(inputs, options, ctx, |e| {
         e.complete()?;

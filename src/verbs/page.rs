@@ -22,7 +22,7 @@ const VALUE_LEN: usize = 80;
 /// One page explained. The exit code is that of `check` on the whole database.
 ///
 /// # Errors
-/// As [`check`](crate::verbs::check), and `Usage` for a page outside the database.
+/// As `check`, and `Usage` for a page outside the database.
 pub fn page(inputs: &Inputs, options: &Options, page: PageNo, ctx: &Ctx) -> Result<PageView> {
     examine(inputs, options, ctx, |e| {
         e.complete()?;

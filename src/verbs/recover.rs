@@ -26,7 +26,7 @@ const REFUSED: usize = 100;
 /// Writes the clean copy to `out` and, beside it, the salvage database, `finish.sql` and both reports.
 ///
 /// # Errors
-/// As [`check`](crate::verbs::check); a name that is taken; a copy that does not read back. Nothing is left half-written.
+/// As `check`; a name that is taken; a copy that does not read back. Nothing is left half-written.
 pub fn recover(inputs: &Inputs, options: &Options, out: &Path, ctx: &Ctx) -> Result<Report> {
     steady(ctx, None, || run(inputs, options, out, ctx))
 }

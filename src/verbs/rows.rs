@@ -23,7 +23,7 @@ use crate::verbs::{Inputs, Options};
 /// Streams the live rows of one table, or of all. The report says what `check` says.
 ///
 /// # Errors
-/// As [`check`](crate::verbs::check); an unknown table; whatever the sink returns. What the sink has been given cannot be taken
+/// As `check`; an unknown table; whatever the sink returns. What the sink has been given cannot be taken
 /// back: there is no second run when an input changed after its first table.
 pub fn rows(inputs: &Inputs, options: &Options, table: Option<&str>, sink: &mut dyn RowSink, ctx: &Ctx) -> Result<Report> {
     let given = AtomicBool::new(false);

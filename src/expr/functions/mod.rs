@@ -21,7 +21,7 @@ macro_rules! functions {
     ($($name:ident $sql:literal $low:literal $high:expr;)*) => {
         /// A built-in function.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        #[expect(missing_docs, reason = "each is the SQL function of its name")]
+        #[allow(missing_docs, reason = "each is the SQL function of its name")]
         #[non_exhaustive]
         pub enum Function { $($name),* }
 
