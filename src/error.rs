@@ -1,4 +1,4 @@
-//! What the *tool* cannot do. What the *evidence* is guilty of is a [`crate::finding::Finding`].
+//! What the *tool* cannot do. What the *evidence* is guilty of is a `Finding`.
 
 use std::io;
 use std::path::{Path, PathBuf};

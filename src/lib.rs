@@ -53,6 +53,7 @@
 //! | L8 | `report` | the report and the ledger |
 //! | -  | `history` | commits, branches and generations of the sidecars; versions of a row |
 //! | -  | `verbs` | the library calls behind the verbs |
+//! | -  | `database` | the face of the library: one database, and what can be asked of it |
 //! | -  | `host` | where a file lives: mounts, processes that hold it, locks |
 //! | -  | `triage` | what an incident bundle holds |
 //! | -  | `hermes` | the profile of Hermes Agent: knows what its `state.db` means, nothing below knows it |

@@ -1,6 +1,9 @@
 //! `rootpage check`: verdict and findings.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
 
 use rootpage::ctx::Ctx;
 use rootpage::error::Error;
@@ -26,6 +29,7 @@ Examples:
   rootpage check backups/*           the exit code is that of the worst; a -wal beside its
                                      database is read with it, not as a second one
   rootpage check --recursive /srv    one line for every database in a folder
+  rootpage check --recursive /srv --jobs 8 --json    a fleet, as JSON lines
 
 Exit codes: 0 healthy, 1 only an index, a search index or bookkeeping, 2 data is
 damaged, 3 not a database, 64 wrong arguments, 74 cannot read, 75 the input
@@ -37,6 +41,9 @@ pub(super) struct Args {
     /// Walk folders: one line for every database in them, JSON lines with --json
     #[arg(long)]
     recursive: bool,
+    /// How many databases of a folder are read side by side, each on one thread unless --threads says otherwise
+    #[arg(long, value_name = "N", requires = "recursive", default_value = "1")]
+    jobs: std::num::NonZeroUsize,
     /// Print the report as JSON (docs/report.md documents it); one document for each DB
     #[arg(long)]
     json: bool,
@@ -51,10 +58,16 @@ impl Args {
         if self.db.len() > 1 && self.evidence.names_files() {
             return Err(Fail::Usage("--wal, --journal, --shm and --map go with one database; check them one by one".to_owned()));
         }
-        let ctx = self.running.ctx()?;
         if self.recursive {
-            return self.walk(&ctx);
+            let mut running = self.running.clone();
+            if self.jobs.get() > 1 {
+                // Several runs in one progress bar would tell of none.
+                running.quiet = true;
+                running.threads = running.threads.or(std::num::NonZeroUsize::new(1));
+            }
+            return self.walk(&running.ctx()?);
         }
+        let ctx = self.running.ctx()?;
         if let Some(folder) = self.db.iter().find(|p| p.is_dir()) {
             let shown = shell(&folder.to_string_lossy());
             let what = format!("it is a folder; rootpage check --recursive {shown} walks it");
@@ -91,29 +104,37 @@ impl Args {
             emit(&if self.json { String::new() } else { format!("{}: cannot be read\n", escape(&path.to_string_lossy())) })?;
         }
         let mut worst = if found.unread.is_empty() { 0 } else { 74 };
-        let mut seen = 0_u64;
-        for db in &found.stores {
-            let report = match verbs::check(&self.evidence.inputs(db), &self.running.options(), ctx) {
-                Ok(report) => report,
-                Err(Error::NotADatabase { what, .. }) => not_a_database(Verb::Check, db, what),
-                Err(error @ Error::Cancelled) => return Err(error.into()),
-                Err(error) => not_read(db, &error.into()),
-            };
-            seen = seen.saturating_add(1);
-            worst = worst.max(report.exit_code);
-            if self.json {
-                let mut line = serde_json::to_string(&report).unwrap_or_default();
-                line.push('\n');
-                emit(&line)?;
-            } else {
-                let (path, said) = (escape(&db.to_string_lossy()), passage(&report.verdict.sentence));
-                emit(&format!("{path}: {} (exit {}). {said}\n", report.verdict.class.word(), report.exit_code))?;
-            }
-        }
-        if seen == 0 && !self.json {
+        in_order(
+            &found.stores,
+            self.jobs.get(),
+            |db| self.of_store(db, ctx),
+            |db, report| {
+                let report = report?;
+                worst = worst.max(report.exit_code);
+                if self.json {
+                    let mut line = serde_json::to_string(&report).unwrap_or_default();
+                    line.push('\n');
+                    emit(&line)
+                } else {
+                    let (path, said) = (escape(&db.to_string_lossy()), passage(&report.verdict.sentence));
+                    emit(&format!("{path}: {} (exit {}). {said}\n", report.verdict.class.word(), report.exit_code))
+                }
+            },
+        )?;
+        if found.stores.is_empty() && !self.json {
             emit("no database was found\n")?;
         }
         Ok(worst)
+    }
+
+    /// The report of one database of a folder; what cannot be read has one, too.
+    fn of_store(&self, db: &Path, ctx: &Ctx) -> Result<Report, Fail> {
+        match verbs::check(&self.evidence.inputs(db), &self.running.options(), ctx) {
+            Ok(report) => Ok(report),
+            Err(Error::NotADatabase { what, .. }) => Ok(not_a_database(Verb::Check, db, what)),
+            Err(error @ Error::Cancelled) => Err(error.into()),
+            Err(error) => Ok(not_read(db, &error.into())),
+        }
     }
 
     fn one(&self, db: &Path, gap: bool, ctx: &Ctx) -> Result<u8, Fail> {
@@ -131,6 +152,46 @@ impl Args {
         }
         Ok(report.exit_code)
     }
+}
+
+/// Works on paths with several threads, and hands on what came out in the order of the paths.
+fn in_order<T: Send>(
+    paths: &[PathBuf],
+    jobs: usize,
+    work: impl Fn(&Path) -> T + Sync,
+    mut done: impl FnMut(&Path, T) -> Result<(), Fail>,
+) -> Result<(), Fail> {
+    let next = AtomicUsize::new(0);
+    // A full channel holds the workers back while an early path takes its time.
+    let (send, results) = sync_channel(jobs);
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.min(paths.len()) {
+            let (send, next, work) = (send.clone(), &next, &work);
+            scope.spawn(move || {
+                loop {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(path) = paths.get(i) else { break };
+                    if send.send((i, work(path))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(send);
+        let mut waiting = BTreeMap::new();
+        let mut shown = 0_usize;
+        // Leaving this loop drops the receiver, and the workers end with what they have in hand.
+        for (i, result) in results {
+            waiting.insert(i, result);
+            while let Some(result) = waiting.remove(&shown) {
+                if let Some(path) = paths.get(shown) {
+                    done(path, result)?;
+                }
+                shown = shown.saturating_add(1);
+            }
+        }
+        Ok(())
+    })
 }
 
 /// The report of a file that is no database, for `--json`.

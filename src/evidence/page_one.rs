@@ -5,6 +5,7 @@
 use super::geometry::site_one;
 use super::page_fit::{self, Vote};
 use super::{displaced, extent, text_encoding};
+use crate::bytes::u16_at;
 use crate::finding::{Code, Defect, Findings, Origin, Site};
 use crate::format::header::{HEADER_LEN, MAGIC};
 use crate::format::{DatabaseHeader, Encoding};
@@ -385,15 +386,17 @@ fn settle_reserved(geometry: &mut Geometry, header: Option<&DatabaseHeader>, log
 }
 
 fn settle_encoding(clues: &Clues<'_>, geometry: &mut Geometry, header: Option<&DatabaseHeader>, log: &mut Findings) {
-    let named = header.and_then(DatabaseHeader::encoding);
-    if let Some(h) = header.filter(|_| named.is_none()) {
-        log.add(Defect::new(Code::EncodingBad, 56, u64::from(h.encoding_raw), 0), site_one());
-    }
     let image = match &geometry.page_one {
         PageOne::Rebuilt(image) => image.as_slice(),
         PageOne::At(at) => clues.main.get(narrow(*at)..).unwrap_or_default(),
         _ => clues.wal_page_one.unwrap_or(clues.main),
     };
+    // SQLite writes the field with the first table: a schema without a row, also after a VACUUM, may have 0 there.
+    let is_empty = header.is_some_and(|h| h.encoding_raw == 0) && image.get(100) == Some(&13) && u16_at(image, 103) == Some(0);
+    let named = if is_empty { Some(Encoding::Utf8) } else { header.and_then(DatabaseHeader::encoding) };
+    if let Some(h) = header.filter(|_| named.is_none()) {
+        log.add(Defect::new(Code::EncodingBad, 56, u64::from(h.encoding_raw), 0), site_one());
+    }
     let on_page_one = extent::encoding_votes(image.get(..geometry.page_size.len()).unwrap_or(image));
     let mut by_schema = true;
     // The schema may lie on other pages: 8 MiB are read for it where page 1 says nothing and the header is of no help.

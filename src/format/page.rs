@@ -88,6 +88,13 @@ impl<'a> Page<'a> {
         self.header_at.saturating_add(self.kind.header_len())
     }
 
+    /// Where the header says that cell content starts, whatever was taken instead; `None` when the page is too short.
+    #[must_use]
+    pub fn stored_content_start(&self) -> Option<u32> {
+        let content = u16_at(self.bytes, self.header_at.saturating_add(5))?;
+        Some(if content == 0 { 65536 } else { u32::from(content) })
+    }
+
     /// How many of the declared cells have room for their pointers; one cell takes at least 6 bytes with its pointer.
     #[must_use]
     #[inline]

@@ -169,6 +169,9 @@ fn head(page: &Page<'_>, pages: &Pages<'_>, has_parent: bool, here: Site, log: &
         log.add(Defect::new(Code::PageCut, 0, wide(page.bytes().len()), u64::from(pages.usable)), here);
         sound = false;
     }
+    if let Some(stored) = page.stored_content_start().filter(|&s| s != page.content_start && s < small(page.pointers_end())) {
+        log.add(Defect::new(Code::ContentStartBad, 5, u64::from(stored), wide(page.bytes().len())), here);
+    }
     let declared = here.page.and_then(|no| pages.declared_cells(no)).unwrap_or(page.cell_count);
     let fit = page.pointer_count();
     if declared > fit {

@@ -105,6 +105,23 @@ pub fn reads_as(bytes: &[u8], header_at: usize, kind: PageKind, split: &Split) -
     declared > 0 && infer(bytes, header_at, kind, split, None).count >= declared
 }
 
+/// Where the lowest cell of a page starts, when more than half of the cells that it declares stand behind its pointers, decode, and
+/// do not overlap.
+fn lowest_of_most(page: &Page<'_>, split: &Split) -> Option<u32> {
+    let pointers_end = small(page.pointers_end());
+    let (mut coverage, mut fields) = (Coverage::default(), Fields::new());
+    coverage.reset(small(page.bytes().len()));
+    let (mut sound, mut lowest) = (0_u16, u32::MAX);
+    for cell in page.cells(*split).filter_map(|(_, cell)| cell.ok()) {
+        let is_cell = if page.kind == PageKind::TableInterior { cell.child != Some(0) } else { plausible(&cell, &mut fields) };
+        if is_cell && cell.at >= pointers_end && coverage.mark(cell.at, cell.len) {
+            sound = sound.saturating_add(1);
+            lowest = lowest.min(cell.at);
+        }
+    }
+    (sound > page.cell_count >> 1).then_some(lowest)
+}
+
 /// Mends the cell count of a page where the accounting of its bytes shows another: a page with more cells than it has room
 /// for, or with fewer than its bytes are in use by.
 #[must_use]
@@ -113,6 +130,14 @@ pub fn count<'a>(mut page: Page<'a>, header_at: usize, split: &Split) -> Page<'a
     let start = page.content_start.min(len);
     let pointers_at = small(page.pointers_at());
     let room = u16::try_from(start.saturating_sub(pointers_at) >> 1).unwrap_or(u16::MAX);
+    // A start of the content before the first pointer speaks of itself, and not of the count.
+    if page.cell_count > 0
+        && room == 0
+        && let Some(lowest) = lowest_of_most(&page, split)
+    {
+        page.content_start = lowest;
+        return page;
+    }
     let too_big = page.cell_count > room;
     // The freeblocks do not depend on the count, but for where they may start.
     let mut chain = page;
@@ -158,6 +183,20 @@ mod tests {
         b[..8].copy_from_slice(&[0xee; 8]);
         let leaf = leaf(&b, 0, &Split::new(512)).unwrap();
         assert_eq!((leaf.kind, leaf.cell_count, leaf.content_start), (PageKind::TableLeaf, 2, 0x1f8));
+    }
+
+    #[test]
+    fn a_content_start_before_the_pointers_leaves_the_count() {
+        let mut b = page();
+        b[5..7].copy_from_slice(&9_u16.to_be_bytes());
+        // The first cell is bad, too; a third one follows.
+        b[3..5].copy_from_slice(&3_u16.to_be_bytes());
+        b[12..14].copy_from_slice(&0x1f4_u16.to_be_bytes());
+        b[0x1f4..0x1f8].copy_from_slice(&[2, 3, 2, 9]);
+        b[0x1fc..0x200].copy_from_slice(&[0xff; 4]);
+        let page = Page::read_at(&b, 0, 512).unwrap();
+        let mended = count(page, 0, &Split::new(512));
+        assert_eq!((mended.cell_count, mended.content_start), (3, 0x1f4));
     }
 
     #[test]

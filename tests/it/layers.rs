@@ -38,6 +38,8 @@ const LAYERS: &[(&str, &[&str])] = &[
             "history",
         ],
     ),
+    // The face of the library.
+    ("database", &["format", "report", "verbs"]),
     ("scan", &["format"]),
     ("host", &["format", "evidence", "write", "report", "verbs"]),
     ("triage", &["format", "evidence", "survey", "recover", "report", "verbs", "host"]),

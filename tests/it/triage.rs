@@ -492,6 +492,14 @@ fn a_folder_and_a_glob_are_checked_store_by_store() {
         let report: serde_json::Value = serde_json::from_str(line).unwrap();
         assert_eq!(report["verdict"]["class"], "healthy");
     }
+    // Side by side they come in the same order with the same words, and one that is damaged decides the code.
+    for i in 0..20 {
+        std::fs::write(dir.path().join(format!("sub/{i}.db")), vec![0_u8; 4096]).unwrap();
+        live.copy(&dir.path().join("sub"), &format!("{i}-whole.db"), None);
+    }
+    let (alone, together) = (run(&["check", "--recursive", "."]), run(&["check", "--recursive", "--jobs", "4", "."]));
+    assert!(text(&alone).lines().count() >= 22, "{}", text(&alone));
+    assert_eq!((text(&alone), alone.status.code()), (text(&together), together.status.code()));
     // The log is read with its database, not as a second one.
     let out = run(&["check", "a.db", "a.db-wal", "--json"]);
     assert_eq!(out.status.code(), Some(0), "{}", text(&out));

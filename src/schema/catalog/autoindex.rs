@@ -8,7 +8,7 @@ use crate::schema::{Name, ObjectKind, SchemaRow};
 
 impl Catalog {
     /// The table of an automatic index stands in its row twice: as `tbl_name`, and within the name. Where one of the two names
-    /// a table with that constraint and the other none, the row is read by the first.
+    /// a table with that constraint and the other none, the row is read by the first, and as an index whatever its type says.
     pub(super) fn mend_autoindexes(&mut self, findings: &mut Findings) {
         let mut mended = Vec::new();
         for object in &self.objects {
@@ -21,6 +21,10 @@ impl Catalog {
             let (by_column, by_name) = (makes(object.table_name.as_bytes()), table_of(object.name.as_bytes()).and_then(makes));
             match (by_column, by_name) {
                 (Some(table), None) | (None, Some(table)) => mended.push((object.id, table, number)),
+                // Only its type is lost.
+                (Some(table), Some(other)) if table == other && object.excluded == Some(Code::TypeUnknown) => {
+                    mended.push((object.id, table, number));
+                }
                 _ => {}
             }
         }
@@ -36,8 +40,10 @@ impl Catalog {
             self.names.remove(&object.name.as_bytes().to_ascii_lowercase());
             self.names.insert(key, id);
             (object.name, object.table_name) = (Name::new(&name), Name::new(&table));
+            // The constraint says what it is, whatever its type says.
+            object.excluded = object.excluded.filter(|&code| code != Code::TypeUnknown);
             if let Some(row) = &mut object.row {
-                (row.name, row.table) = (name, table);
+                (row.kind, row.name, row.table) = (object.kind.word().to_vec(), name, table);
             }
         }
     }
