@@ -46,8 +46,7 @@ pub struct Database {
 /// `options.no_mmap` to `false` where that is wanted; it is faster.
 #[must_use]
 pub fn open(path: impl AsRef<Path>) -> Database {
-    let mut options = Options::default();
-    options.no_mmap = true;
+    let options = Options { no_mmap: true, ..Options::default() };
     Database { inputs: Inputs::at_path(path.as_ref()), options, ctx: Ctx::new(Limits::default(), Arc::new(Silent)) }
 }
 
