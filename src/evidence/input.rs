@@ -1,7 +1,6 @@
 //! The files of one incident, opened together, and the state of the database that they show.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::branches::{Branch, BranchKind};
@@ -9,12 +8,13 @@ use super::edges::checkpointed;
 use super::fit::{self, Case, Fit, Verdict};
 use super::generations::{self, Joined, Standing};
 use super::journal::{JournalIndex, JournalState};
-use super::open::{InputFile, OpenOptions};
+use super::open::{InputFile, OpenOptions, beside, sidecar};
 use super::overlay::{Layers, Snapshot};
 use super::page_fit;
 use super::page_one::{Clues, Geometry, grade, reconcile};
 use super::shm::Shm;
 use super::source::PageSource;
+use super::transfer;
 use super::wal::{Commit, FrameClass, HiddenCommits, WalIndex};
 use crate::ctx::Ctx;
 use crate::error::{Error, Result};
@@ -76,6 +76,8 @@ pub enum Part {
 pub struct Evidence {
     sources: Sources,
     main: Option<InputFile>,
+    /// The main file as it was before a transfer changed all of it.
+    undone: Option<transfer::Undone>,
     wals: Vec<InputFile>,
     journal: Option<InputFile>,
     shm: Option<InputFile>,
@@ -135,21 +137,6 @@ impl View<'_> {
     }
 }
 
-fn beside(db: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(db.as_os_str());
-    name.push(suffix);
-    PathBuf::from(name)
-}
-
-/// Opens a sidecar; one that was not named may be absent.
-fn sidecar(named: Option<&PathBuf>, default: PathBuf, ctx: &Ctx, options: &OpenOptions) -> Result<Option<InputFile>> {
-    match named {
-        Some(path) => InputFile::open(path, ctx, options).map(Some),
-        None if default.is_file() => InputFile::open(&default, ctx, options).map(Some),
-        None => Ok(None),
-    }
-}
-
 impl Evidence {
     /// Opens and reads through all files.
     ///
@@ -162,7 +149,7 @@ impl Evidence {
         let named_wal = db.as_os_str().as_encoded_bytes().ends_with(b"-wal") && grade(first.bytes()) < 5 && !first.is_empty();
         if sources.wal.is_empty() && (is_wal || named_wal) && sources.offset == 0 {
             let journal = None;
-            return Ok(Evidence { sources: sources.clone(), main: None, wals: vec![first], journal, shm: None });
+            return Ok(Evidence { sources: sources.clone(), main: None, undone: None, wals: vec![first], journal, shm: None });
         }
         let mut wals = Vec::new();
         if !sources.no_wal {
@@ -175,13 +162,14 @@ impl Evidence {
         }
         let journal = if sources.no_journal { None } else { sidecar(sources.journal.as_ref(), beside(db, "-journal"), ctx, options)? };
         let shm = if sources.no_wal { None } else { sidecar(sources.shm.as_ref(), beside(db, "-shm"), ctx, options)? };
-        Ok(Evidence { sources: sources.clone(), main: Some(first), wals, journal, shm })
+        let undone = if sources.offset == 0 { transfer::undo(&first, ctx, options)? } else { None };
+        Ok(Evidence { sources: sources.clone(), main: Some(first), undone, wals, journal, shm })
     }
 
     /// Evidence from bytes that the caller holds: the main file, and a log and a journal where there are any.
     #[must_use]
     pub fn from_inputs(sources: Sources, main: Option<InputFile>, wals: Vec<InputFile>, journal: Option<InputFile>) -> Evidence {
-        Evidence { sources, main, wals, journal, shm: None }
+        Evidence { sources, main, undone: None, wals, journal, shm: None }
     }
 
     /// All files with what they are.
@@ -211,9 +199,13 @@ impl Evidence {
         Ok(None)
     }
 
-    /// The bytes of the main file from `offset` on; empty when there is no main file.
+    /// The bytes of the main file from `offset` on, as they were before a transfer that can be undone; empty when there is no main
+    /// file.
     #[must_use]
     pub fn main_bytes(&self) -> &[u8] {
+        if let Some(undone) = &self.undone {
+            return undone.file.bytes();
+        }
         let bytes = self.main.as_ref().map_or(&[][..], InputFile::bytes);
         bytes.get(narrow(self.sources.offset)..).unwrap_or_default()
     }
@@ -242,6 +234,9 @@ impl Evidence {
     /// [`Error::Usage`] for a commit or frame that the log does not have.
     pub fn view(&self, log: &mut Findings) -> Result<Option<View<'_>>> {
         let main = self.main_bytes();
+        if let Some(undone) = &self.undone {
+            log.add(Defect::new(Code::TextModeTransfer, 0, undone.taken, 0), Site::default());
+        }
         let hint = header_size(main).or_else(|| self.voted_size());
         // What is wrong with a sidecar of another database says nothing about this one.
         let (mut of_wal, mut of_journal) = (Findings::new(log.cap()), Findings::new(log.cap()));

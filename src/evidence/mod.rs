@@ -23,6 +23,7 @@ mod reading;
 pub mod shm;
 pub mod source;
 mod text_encoding;
+mod transfer;
 pub mod wal;
 
 pub use branches::{Branch, BranchKind};

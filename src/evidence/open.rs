@@ -13,6 +13,7 @@
 //! where SQLite itself has the database open, hand over a descriptor that lives as long as that connection
 //! ([`InputFile::from_file`]) instead of a path, otherwise SQLite loses its locks when the [`InputFile`] is dropped.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::ops::Range;
@@ -57,6 +58,22 @@ impl OpenOptions {
     #[must_use]
     pub fn new() -> OpenOptions {
         OpenOptions::default()
+    }
+}
+
+/// The path of a sidecar: the name of the database and a suffix.
+pub(super) fn beside(db: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(db.as_os_str());
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Opens a sidecar; one that was not named may be absent.
+pub(super) fn sidecar(named: Option<&PathBuf>, default: PathBuf, ctx: &Ctx, options: &OpenOptions) -> Result<Option<InputFile>> {
+    match named {
+        Some(path) => InputFile::open(path, ctx, options).map(Some),
+        None if default.is_file() => InputFile::open(&default, ctx, options).map(Some),
+        None => Ok(None),
     }
 }
 
@@ -202,6 +219,27 @@ impl InputFile {
     pub fn from_bytes(name: &Path, bytes: Vec<u8>, options: &OpenOptions) -> InputFile {
         let crc32 = crc32fast::hash(&bytes);
         InputFile::with(name, None, Store::Memory(bytes), Held::Memory, None, Vec::new(), crc32, options.hash)
+    }
+
+    /// Other bytes in the place of this file's, `len` of them, in memory or in an unnamed temporary file. Whether the file changes
+    /// is asked of the original.
+    ///
+    /// # Errors
+    /// A temporary file that cannot be written, and cancellation.
+    pub(super) fn made_anew(
+        &self,
+        len: u64,
+        pieces: &mut dyn Iterator<Item = &[u8]>,
+        ctx: &Ctx,
+        options: &OpenOptions,
+    ) -> Result<InputFile> {
+        let mut copy = Copy::new(len, options);
+        for piece in pieces {
+            ctx.check()?;
+            copy.push(&self.path, piece)?;
+        }
+        let (store, held) = copy.finish(&self.path)?;
+        Ok(InputFile::with(&self.path, None, store, held, None, Vec::new(), 0, false))
     }
 
     fn with(

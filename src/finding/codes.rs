@@ -239,6 +239,10 @@ problems! {
     PagesMoved "H021" "pages-moved" Note Object Database Here Nothing
         "from page {got} on all pages are displaced by {want} pages" =>
         "every pointer is followed with that displacement; pages that are missing are holes";
+    #[doc = "A program that took the file for text put a CR before every LF. Every LF of the file has one, and without them the file is as long as its header says."]
+    TextModeTransfer "H022" "text-mode-transfer" Note Object Database Here Nothing
+        "a transfer in text mode put a CR before each of {got} LF bytes" =>
+        "each of them is taken out again, which gives the file back exactly";
     #[doc = "A WAL begins with 0x377f0682 or 0x377f0683, version 3007000 and a page size (file format document, section 4.1). SQLite silently ignores a log whose header is none."]
     WalHeaderBad "W001" "wal-header-bad" StopHere Housekeeping Sidecar Here Nothing
         "the WAL has no header that SQLite accepts (first word {got}, {want} would be one)" =>

@@ -68,5 +68,6 @@ mod structure;
 mod terminal;
 mod text_back;
 mod text_report;
+mod transfer;
 mod triage;
 mod unstable;

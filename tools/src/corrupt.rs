@@ -130,7 +130,7 @@ fn bytes_of(d: &Damage) -> Result<Vec<u8>> {
 /// - `rowid`: the rowid of `cell` becomes `value`; a longer one moves the cell into the page's gap
 /// - `cut`: the file ends at `value` bytes, or `len` bytes into the page; `append`: `len` random bytes, or `hex`, or `text`, or a page `to`
 /// - `append-again`: the whole healthy database follows; `stale`: the page as it was before the steps of the WAL
-/// - `remove`: `len` bytes leave the file; `insert`: bytes enter it
+/// - `text-mode`: a CR before each LF; `remove`: `len` bytes leave the file; `insert`: bytes enter it
 /// - `replace`: the whole file becomes `hex` or `text`, repeated to `len` bytes
 pub fn apply(d: &Damage, sight: &Sight, ev: &mut Evidence, rng: &mut Rng) -> Result<()> {
     let suffix = match d.file.as_deref().unwrap_or("main") {
@@ -305,6 +305,16 @@ pub fn apply(d: &Damage, sight: &Sight, ev: &mut Evidence, rng: &mut Rng) -> Res
             // The page as it was in the healthy database, before the steps of a sidecar were checkpointed.
             let no = page.context("needs a page")?;
             put(base(no), healthy.page(no))?;
+        }
+        "text-mode" => {
+            let mut out = Vec::with_capacity(data.len());
+            for &b in data.iter() {
+                if b == b'\n' {
+                    out.push(b'\r');
+                }
+                out.push(b);
+            }
+            *data = out;
         }
         "remove" => drop(data.drain(at..at + d.len.context("needs `len`")?)),
         "insert" => drop(data.splice(at..at, bytes_of(d)?)),
