@@ -46,6 +46,7 @@
 //! | L4 | `sort` | keys as bytes, external merge sort |
 //! | L5 | `survey` | a role and an owner for every page, the verdict |
 //! | -  | `fts5` | the FTS5 index as data |
+//! | -  | `rtree` | the R-tree as data |
 //! | L6 | `recover` | one decision for each row, with provenance |
 //! | L7 | `write` | a whole database bottom-up from sorted streams: copy, salvage, finish script |
 //! | -  | `carve` | rows that are no longer live, with the places that hold them |
@@ -76,7 +77,7 @@ macro_rules! rooms {
 
 rooms! {
     bytes carve evidence expr finding format fts5 hermes history
-    host ids recover scan schema sort survey tree triage verbs write
+    host ids recover rtree scan schema sort survey tree triage verbs write
 }
 
 pub mod ctx;

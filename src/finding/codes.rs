@@ -747,6 +747,10 @@ problems! {
     Fts3SegmentBad "Q025" "fts3-segment-bad" Note Object SearchIndex Here Nothing
         "segment {got} of level {want} does not decode, or blocks of it are missing" =>
         "the text stands as an ordinary table; the finish script makes the index from it";
+    #[doc = "An R-tree is three tables: its nodes, the node above each node, the leaf of each row. Boxes of a node lie within the box that names it."]
+    RtreeDiffers "Q026" "rtree-differs" Note Object SearchIndex Here Nothing
+        "the tables of an R-tree do not say the same" =>
+        "the R-tree is built anew from the boxes that can be read; rows whose box is lost are named";
     #[doc = "A record begins with the length of its header."]
     HeaderSizeBad "R001" "header-size-bad" SkipItem Object Database Here Unreadable
         "a record header of {got} bytes is declared, the payload has {want}" =>

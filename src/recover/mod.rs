@@ -8,6 +8,7 @@ pub(crate) mod ledger;
 pub mod live;
 pub(crate) mod nameless;
 pub mod provenance;
+pub(crate) mod rtree;
 pub(crate) mod search_index;
 pub(crate) mod select;
 pub(crate) mod stream;

@@ -24,9 +24,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("sort", &["format", "expr", "schema"]),
     ("survey", &["format", "evidence", "tree", "expr", "schema"]),
     ("fts5", &["format", "expr", "schema", "sort"]),
+    ("rtree", &["expr", "schema"]),
     // What a row is called in reports, and what was written, are still named across these two rooms.
-    ("recover", &["format", "evidence", "tree", "expr", "schema", "sort", "survey", "fts5", "write", "report"]),
-    ("write", &["format", "evidence", "tree", "expr", "schema", "sort", "survey", "fts5", "recover", "report", "verbs"]),
+    ("recover", &["format", "evidence", "tree", "expr", "schema", "sort", "survey", "fts5", "rtree", "write", "report"]),
+    ("write", &["format", "evidence", "tree", "expr", "schema", "sort", "survey", "fts5", "rtree", "recover", "report", "verbs"]),
     ("carve", &["format", "evidence", "tree", "expr", "schema", "sort", "survey", "fts5", "recover", "write", "report"]),
     // What a commit did is told in the words of the report.
     ("history", &["format", "evidence", "tree", "schema", "survey", "report"]),

@@ -61,6 +61,7 @@ mod public;
 mod redact;
 mod report_samples;
 mod restore;
+mod rtree;
 mod search_index;
 mod shell;
 mod sidecars;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::finding::Code;
 use crate::ids::ObjectId;
+use crate::recover::rtree::Rtree;
 use crate::recover::search_index::{Fate, SearchIndex};
 use crate::schema::ddl::token::tokens;
 use crate::schema::ddl::{Hint, IndexTerm, TableDef, mend, parse};
@@ -43,9 +44,16 @@ pub(crate) type Refused = BTreeMap<ObjectId, String>;
 
 /// Decides for every object, tables first: what belongs to a table that is left out is left out with it. `refused` are objects
 /// with which an earlier copy did not read back, and what was wrong.
-pub(crate) fn decide(survey: &Survey<'_>, searches: &[SearchIndex], refused: &Refused) -> BTreeMap<ObjectId, Disposition> {
+pub(crate) fn decide(
+    survey: &Survey<'_>,
+    searches: &[SearchIndex],
+    rtrees: &[Rtree],
+    refused: &Refused,
+) -> BTreeMap<ObjectId, Disposition> {
     let catalog = &survey.catalog;
     let mut all: BTreeMap<ObjectId, Disposition> = BTreeMap::new();
+    // What is checked as an index: it is copied, written anew or left out by what that says.
+    let judged = |of: ObjectId| searches.iter().any(|s| s.of == of) || rtrees.iter().any(|r| r.of == of);
     let bad = |object: &Object| {
         refused.get(&object.id).map(|what| Disposition::out(what.clone(), object.sql().is_some() && !is_over_expressions(object)))
     };
@@ -55,7 +63,7 @@ pub(crate) fn decide(survey: &Survey<'_>, searches: &[SearchIndex], refused: &Re
     // A family stands or falls as a whole: its shadow tables are one index.
     for object in catalog.objects() {
         if let Some(of) = object.family.virtual_table()
-            && let Some(reason) = refused.get(&of).cloned().or_else(|| family_is_out(survey, searches, of, &all))
+            && let Some(reason) = refused.get(&of).cloned().or_else(|| family_is_out(survey, judged(of), of, &all))
         {
             if refused.contains_key(&of) || all.get(&of).is_some_and(Disposition::is_kept) {
                 all.insert(of, Disposition::out(reason.clone(), true));
@@ -67,7 +75,7 @@ pub(crate) fn decide(survey: &Survey<'_>, searches: &[SearchIndex], refused: &Re
             }
         }
     }
-    for object in catalog.objects().iter().filter(|o| lacks_shadow(survey, o) && !searches.iter().any(|s| s.of == o.id)) {
+    for object in catalog.objects().iter().filter(|o| lacks_shadow(survey, o) && !judged(o.id)) {
         all.insert(object.id, Disposition::out(format!("the shadow tables of {} are not all there", object.name), true));
     }
     for index in searches.iter().filter(|i| !refused.contains_key(&i.of)) {
@@ -125,10 +133,10 @@ fn lacks_shadow(survey: &Survey<'_>, object: &Object) -> bool {
 }
 
 /// Why the shadow tables of a virtual table do not stand, where they are not those of a search index that is judged as one.
-fn family_is_out(survey: &Survey<'_>, searches: &[SearchIndex], of: ObjectId, all: &BTreeMap<ObjectId, Disposition>) -> Option<String> {
+fn family_is_out(survey: &Survey<'_>, judged: bool, of: ObjectId, all: &BTreeMap<ObjectId, Disposition>) -> Option<String> {
     let family = survey.catalog.get(of).map_or_else(String::new, |o| o.name.text());
     match all.get(&of) {
-        _ if searches.iter().any(|s| s.of == of) => None,
+        _ if judged => None,
         _ if !family_is_whole(survey, of) => Some(format!("the shadow tables of {family} are not whole")),
         Some(Disposition::LeftOut { reason, .. }) => Some(format!("{family} is left out: {reason}")),
         _ => None,

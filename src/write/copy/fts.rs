@@ -28,8 +28,8 @@ use crate::recover::select::objects::refused;
 /// A shadow table that is written anew.
 #[derive(Debug, Clone)]
 pub(crate) struct Shadow {
-    /// Which one.
-    pub(crate) part: FtsPart,
+    /// Which one of a full-text index; none of an R-tree.
+    pub(crate) part: Option<FtsPart>,
     /// The table of the evidence that it stands for; none where that is missing.
     pub(crate) object: Option<ObjectId>,
     /// Its name.
@@ -66,7 +66,7 @@ pub(crate) fn shadows(survey: &Survey<'_>, index: &SearchIndex) -> Vec<Shadow> {
             };
             let gone = if part == FtsPart::Data { gone(index) } else { (Vec::new(), Vec::new()) };
             let root = RootPage(crate::ids::PageNo::ONE);
-            Shadow { part, object, name, sql, keeps_text, root, written: Written::default(), note, gone }
+            Shadow { part: Some(part), object, name, sql, keeps_text, root, written: Written::default(), note, gone }
         })
         .collect()
 }
@@ -106,14 +106,14 @@ pub(crate) fn write<W: Write + Seek>(
     for shadow in shadows {
         ctx.check()?;
         shadow.written = match shadow.part {
-            FtsPart::Data => {
+            Some(FtsPart::Data) => {
                 let mut tree = Numbered::new(db, shadow.root);
                 if let Some(rows) = data.take() {
                     rows.for_each(|id, block| tree.push(db, id, &[Value::Null, Value::Blob(block)]))?;
                 }
                 tree.finish(db)?
             }
-            FtsPart::Docsize => {
+            Some(FtsPart::Docsize) => {
                 let mut tree = Numbered::new(db, shadow.root);
                 if let Some(rows) = docsize.take() {
                     rows.for_each(|id, sizes, origin| match origin {
@@ -123,7 +123,7 @@ pub(crate) fn write<W: Write + Seek>(
                 }
                 tree.finish(db)?
             }
-            FtsPart::Idx => {
+            Some(FtsPart::Idx) => {
                 let mut tree = Keyed::new(db, shadow.root);
                 if let Some(rows) = idx.take() {
                     rows.for_each(|segid, term, page| tree.push(db, &[Value::Int(segid), Value::Blob(term), Value::Int(page)]))?;
@@ -224,25 +224,25 @@ const NAMES: [&[u8]; 11] = [
 ];
 
 /// A rowid table in the making, with its sum.
-struct Numbered {
+pub(super) struct Numbered {
     tree: TableTree,
     sum: EntrySum,
     record: Vec<u8>,
 }
 
 impl Numbered {
-    fn new<W: Write + Seek>(db: &DatabaseWriter<W>, root: RootPage) -> Numbered {
+    pub(super) fn new<W: Write + Seek>(db: &DatabaseWriter<W>, root: RootPage) -> Numbered {
         Numbered { tree: TableTree::new(db, root), sum: EntrySum::default(), record: Vec::new() }
     }
 
-    fn push<W: Write + Seek>(&mut self, db: &mut DatabaseWriter<W>, rowid: i64, values: &[Value<'_>]) -> Result<()> {
+    pub(super) fn push<W: Write + Seek>(&mut self, db: &mut DatabaseWriter<W>, rowid: i64, values: &[Value<'_>]) -> Result<()> {
         self.record.clear();
         encode_record(&mut self.record, values.iter().copied());
         self.sum.add(hash_of(Some(rowid), &self.record));
         self.tree.push(db, rowid, &[&self.record])
     }
 
-    fn finish<W: Write + Seek>(self, db: &mut DatabaseWriter<W>) -> Result<Written> {
+    pub(super) fn finish<W: Write + Seek>(self, db: &mut DatabaseWriter<W>) -> Result<Written> {
         self.tree.finish(db)?;
         Ok(Written { rows: self.sum.count, sum: self.sum })
     }

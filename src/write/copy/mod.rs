@@ -6,6 +6,7 @@
 pub(crate) mod fts;
 pub(crate) mod index;
 pub(crate) mod read_back;
+pub(crate) mod rtree;
 pub(crate) mod schema;
 pub(crate) mod table;
 
@@ -17,6 +18,7 @@ use crate::ctx::Ctx;
 use crate::error::{Error, Result};
 use crate::finding::Findings;
 use crate::ids::{ObjectId, RootPage, wide};
+use crate::recover::rtree::{PARTS, Rtree, damaged};
 use crate::recover::search_index::{Fate, SearchIndex};
 use crate::recover::{Selection, select};
 use crate::schema::{Family, FtsModule, FtsPart};
@@ -86,9 +88,13 @@ pub(crate) fn write(
     for index in &mut *searches {
         index.settle(&copied.selections);
     }
-    copied.dispositions = objects::decide(survey, searches, refused);
+    let rtrees = damaged(survey, ctx)?;
+    copied.dispositions = objects::decide(survey, searches, &rtrees, refused);
     let stands = |i: &SearchIndex| i.fate() == Fate::Rebuilt && copied.dispositions.get(&i.of).is_some_and(Disposition::is_kept);
-    let mut anew: Vec<(&SearchIndex, Vec<Shadow>)> = searches.iter().filter(|i| stands(i)).map(|i| (i, fts::shadows(survey, i))).collect();
+    let mut anew: Vec<(Anew<'_>, Vec<Shadow>)> =
+        searches.iter().filter(|i| stands(i)).map(|i| (Anew::Search(i), fts::shadows(survey, i))).collect();
+    let stands = |r: &&Rtree| copied.dispositions.get(&r.of).is_some_and(Disposition::is_kept);
+    anew.extend(rtrees.iter().filter(stands).map(|r| (Anew::Rtree(r), rtree::shadows(r))));
     let taken: BTreeSet<ObjectId> = anew.iter().flat_map(|(_, s)| s).filter_map(|s| s.object).collect();
     let mut db = DatabaseWriter::new(target.file, target.path, settings)?;
     // In the order in which their rows stand in the copy, so that a copy of the copy has the same pages in the same places.
@@ -128,7 +134,7 @@ pub(crate) fn write(
     for ((of, _), tree) in families {
         groups.entry(of).or_default().push(tree);
     }
-    let mut built: BTreeMap<ObjectId, (&SearchIndex, Vec<Shadow>)> = anew.into_iter().map(|(i, s)| (i.of, (i, s))).collect();
+    let mut built: BTreeMap<ObjectId, (Anew<'_>, Vec<Shadow>)> = anew.into_iter().map(|(i, s)| (i.of(), (i, s))).collect();
     let order: BTreeSet<ObjectId> = groups.keys().chain(built.keys()).copied().collect();
     for (id, root) in &copied_anew {
         write_table(survey, *id, *root, &mut copied, target, &mut db, ctx)?;
@@ -138,7 +144,10 @@ pub(crate) fn write(
             write_table(survey, id, root, &mut copied, target, &mut db, ctx)?;
         }
         let Some((index, mut shadows)) = built.remove(&of) else { continue };
-        fts::write(survey, index, &mut shadows, &copied, target, &mut db, ctx)?;
+        match index {
+            Anew::Search(index) => fts::write(survey, index, &mut shadows, &copied, target, &mut db, ctx)?,
+            Anew::Rtree(tree) => rtree::write(survey, tree, &mut shadows, &mut db, ctx)?,
+        }
         for shadow in &shadows {
             if let Some(id) = shadow.object {
                 copied.selections.remove(&id);
@@ -158,6 +167,22 @@ pub(crate) fn write(
     Ok(copied)
 }
 
+/// What is written anew as a whole.
+#[derive(Clone, Copy)]
+enum Anew<'a> {
+    Search(&'a SearchIndex),
+    Rtree(&'a Rtree),
+}
+
+impl Anew<'_> {
+    fn of(self) -> ObjectId {
+        match self {
+            Anew::Search(index) => index.of,
+            Anew::Rtree(tree) => tree.of,
+        }
+    }
+}
+
 fn write_table<W: std::io::Write + std::io::Seek>(
     survey: &Survey<'_>,
     id: ObjectId,
@@ -173,13 +198,18 @@ fn write_table<W: std::io::Write + std::io::Seek>(
     Ok(())
 }
 
-/// The FTS5 table that a shadow table of an index belongs to, and its place in the order of building. `%_content` is data
+/// The FTS5 table or R-tree that a shadow table of an index belongs to, and its place in the order of building. `%_content` is data
 /// and stands with the ordinary tables.
 fn search_part(survey: &Survey<'_>, id: ObjectId) -> Option<(ObjectId, usize)> {
     match survey.catalog.get(id)?.family {
         Family::FtsShadow { of, module: FtsModule::Fts5, part } => {
             let order = [FtsPart::Data, FtsPart::Idx, FtsPart::Docsize, FtsPart::Config];
             Some((of, order.iter().position(|p| *p == part)?))
+        }
+        Family::VirtualShadow { of } => {
+            let name = survey.catalog.get(id)?.name.folded();
+            let is_rtree = survey.catalog.get(of)?.virtual_def().is_some_and(|d| crate::rtree::Shape::of(d).is_some());
+            Some((of, PARTS.iter().position(|p| is_rtree && name.ends_with(p.as_bytes()))?))
         }
         _ => None,
     }
