@@ -49,13 +49,16 @@ struct Tables {
     rowids: BTreeMap<i64, i64>,
     /// Bytes of a node: what most of them have.
     size: usize,
+    /// A node stands as text: its bytes may be whole, but SQLite counts its characters and refuses the tree.
+    has_text: bool,
 }
 
 /// Checks every R-tree and adds a finding for each whose tables contradict one another.
 ///
 /// # Errors
 /// Cancellation only.
-pub(crate) fn check(survey: &Survey<'_>, log: &mut Findings, ctx: &Ctx) -> Result<()> {
+pub(crate) fn check(survey: &mut Survey<'_>, ctx: &Ctx) -> Result<()> {
+    let mut log = Findings::new(survey.findings.cap());
     for (object, shape, parts) in all(survey) {
         let tables = Tables::read(survey, &parts, ctx)?;
         if tables.walk(shape).is_none() {
@@ -63,6 +66,7 @@ pub(crate) fn check(survey: &Survey<'_>, log: &mut Findings, ctx: &Ctx) -> Resul
             log.add_with(Defect::new(Code::RtreeDiffers, 0, 0, 0), Site::object(site), object.name.text());
         }
     }
+    survey.findings.merge(log);
     Ok(())
 }
 
@@ -123,12 +127,13 @@ fn all<'s>(survey: &'s Survey<'_>) -> Vec<(&'s Object, Shape, [Option<ObjectId>;
 
 impl Tables {
     fn read(survey: &Survey<'_>, parts: &[Option<ObjectId>; 3], ctx: &Ctx) -> Result<Tables> {
-        let mut tables = Tables { nodes: BTreeMap::new(), parents: BTreeMap::new(), rowids: BTreeMap::new(), size: 0 };
+        let mut tables = Tables { nodes: BTreeMap::new(), parents: BTreeMap::new(), rowids: BTreeMap::new(), size: 0, has_text: false };
         let [nodes, parents, rowids] = *parts;
         if let Some(table) = nodes.and_then(|id| table_of(survey, id)) {
             each(survey, table, ctx, |row, values| {
-                if let (Some(no), Some(Value::Blob(node))) = (row.rowid, values.get(1)) {
+                if let (Some(no), Some(Value::Blob(node) | Value::Text(node))) = (row.rowid, values.get(1)) {
                     tables.nodes.entry(no).or_insert_with(|| node.to_vec());
+                    tables.has_text |= matches!(values.get(1), Some(Value::Text(_)));
                 }
             })?;
         }
@@ -156,7 +161,7 @@ impl Tables {
 
     /// Goes through the tree from its root; `None` where its tables contradict one another.
     fn walk(&self, shape: Shape) -> Option<()> {
-        let root = self.node(shape, 1)?;
+        let root = self.node(shape, 1).filter(|_| !self.has_text)?;
         let depth = root.depth;
         (depth <= MAX_DEPTH).then_some(())?;
         let (mut seen, mut rows) = (BTreeSet::from([1_i64]), 0_usize);

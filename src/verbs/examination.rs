@@ -28,6 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::ctx::Ctx;
 use crate::error::{Error, Result};
 use crate::ids::ObjectId;
+use crate::recover::rtree;
 use crate::recover::search_index::{self, SearchIndex};
 use crate::recover::{Selection, foreign};
 use crate::report::Report;
@@ -137,7 +138,9 @@ impl<'v> Examination<'v> {
     /// # Errors
     /// Cancellation.
     pub(crate) fn search_indexes(&mut self) -> Result<Vec<SearchIndex>> {
-        search_index::check(&mut self.survey, self.options.keep_violations, self.ctx)
+        let searches = search_index::check(&mut self.survey, self.options.keep_violations, self.ctx)?;
+        rtree::check(&mut self.survey, self.ctx)?;
+        Ok(searches)
     }
 
     /// Looks for rows of other states, which the one that is read does not show.

@@ -77,7 +77,8 @@ fn inner_nodes_and_their_table_are_no_loss() {
         "UPDATE r_parent SET parentnode = 77",
         "DELETE FROM r_parent",
         "UPDATE r_node SET data = zeroblob(length(data)) WHERE nodeno = 1",
-        "UPDATE r_node SET data = substr(data, 1, 2) || x'ffff' || substr(data, 5)",
+        "UPDATE r_node SET data = CAST(substr(data, 1, 2) || x'ffff' || substr(data, 5) AS BLOB)",
+        "UPDATE r_node SET data = CAST(data AS TEXT) WHERE nodeno = 1",
         "UPDATE r_node SET data = x'00' WHERE nodeno = 1",
     ];
     for (module, columns) in SHAPES {

@@ -130,7 +130,6 @@ pub(crate) fn check(survey: &mut Survey<'_>, keep_violations: bool, ctx: &Ctx) -
     }
     orphans(survey, &mut log);
     fts3::check(survey, &mut log, ctx)?;
-    crate::recover::rtree::check(survey, &mut log, ctx)?;
     survey.findings.merge(log);
     Ok(out)
 }
