@@ -234,8 +234,9 @@ mod tests {
     #[test]
     fn shell_words_survive_a_shell() {
         assert_eq!(shell("a/b.db"), "a/b.db");
+        assert_eq!(["-x", ":memory:", "file:a b"].map(shell), ["./-x", "./:memory:", "'./file:a b'"]);
         for word in ["", "it's $HOME `x`", "new\nline", "-dash'\u{1b}", "\\x\t'"] {
-            let out = std::process::Command::new("bash").arg("-c").arg(format!("printf %s {}", shell(word))).output().unwrap();
+            let out = std::process::Command::new("bash").arg("-c").arg(format!("printf %s {}", shell_word(word))).output().unwrap();
             assert_eq!(String::from_utf8(out.stdout).unwrap(), word);
         }
     }

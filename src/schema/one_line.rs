@@ -4,6 +4,8 @@
 //! evidence must never get there: what is written is the first complete statement of a text and nothing behind it, token
 //! by token, without comments and without line ends.
 
+use std::collections::BTreeSet;
+
 use crate::schema::ddl::token::{Kind, Token, tokens};
 
 /// Bytes of a statement at most; SQLite's own limit for a statement is a thousand times that.
@@ -30,15 +32,26 @@ pub(crate) fn string(doubled: &str) -> String {
         if !doubled.contains(end) {
             continue;
         }
-        let mut mark = format!("\\{letter}");
-        let mut n = 0_u32;
-        while doubled.contains(&mark) {
-            mark = format!("\\{letter}{n}_");
-            n = n.saturating_add(1);
-        }
+        let mark = free_mark(doubled, &format!("\\{letter}"));
         out = format!("replace({},'{mark}',char({number}))", out.replace(end, &mark));
     }
     out
+}
+
+/// A mark that a text does not have: the plain one, or the one with the first number that no mark in the text has. One pass,
+/// because the text may be full of marks.
+fn free_mark(text: &str, plain: &str) -> String {
+    if !text.contains(plain) {
+        return plain.to_owned();
+    }
+    let numbered = text.split(plain).skip(1).filter_map(|behind| {
+        let digits = behind.bytes().take(10).take_while(u8::is_ascii_digit).count();
+        let (number, rest) = behind.split_at_checked(digits)?;
+        rest.starts_with('_').then(|| number.parse::<u32>().ok())?
+    });
+    let taken: BTreeSet<u32> = numbered.collect();
+    let free = (0_u32..).find(|n| !taken.contains(n)).unwrap_or(u32::MAX);
+    format!("{plain}{free}_")
 }
 
 /// A statement that this program made around names of the evidence.
@@ -154,6 +167,13 @@ mod tests {
             view.as_deref(),
             Ok("CREATE VIEW v AS SELECT replace(replace('a\\r\\n.shell x\\n','\\n',char(10)),'\\r',char(13)), 1;\n")
         );
+    }
+
+    #[test]
+    fn a_text_full_of_marks_gets_another_one() {
+        let text: String = (0..100_000).map(|n| format!("\\n{n}_")).collect::<String>() + "\n";
+        assert!(string(&text).ends_with("\\n100000_','\\n100000_',char(10))"));
+        assert_eq!(string("\\n\n"), "replace('\\n\\n0_','\\n0_',char(10))");
     }
 
     #[test]

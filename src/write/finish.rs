@@ -90,10 +90,19 @@ fn fill_from_content(survey: &Survey<'_>, copied: &Copied, object: &Object, crea
             && o.kind == ObjectKind::Table
             && copied.dispositions.get(&o.id).is_some_and(Disposition::is_kept)
     })?;
+    // Functions that the evidence names are not called: `load_extension` would be one. Who knows them makes the statement.
+    if ["compress", "uncompress"].iter().any(|name| option(def, name).is_some()) {
+        let text = format!(
+            "-- It calls functions of the application (compress, uncompress), so that nothing is carried out here; its text is in {}:\n{}",
+            commentable(&content.name.text()),
+            commented(create)
+        );
+        return Some(Ok(text));
+    }
     let stored = content.table_def()?.columns.iter().skip(1);
     let (key, id, pairs) = if is_fts3_content(content) {
         let word = |name: &str| option(def, name).map(|v| String::from_utf8_lossy(&v).into_owned());
-        let (language, uncompress) = (word("languageid"), word("uncompress"));
+        let language = word("languageid");
         let mut pairs = Vec::new();
         for column in stored {
             let stored = column.name.text();
@@ -103,12 +112,7 @@ fn fill_from_content(survey: &Survey<'_>, copied: &Copied, object: &Object, crea
             }
             // `c0title`: a letter, the number of the column, its name.
             let name = stored.get(1..)?.trim_start_matches(|c: char| c.is_ascii_digit());
-            let from = match &uncompress {
-                // A name, and no text of the evidence that only looks like one.
-                Some(function) => format!("{}({})", quoted(function), quoted(&stored)),
-                None => quoted(&stored),
-            };
-            pairs.push((quoted(name), from));
+            pairs.push((quoted(name), quoted(&stored)));
         }
         ("docid", "docid", pairs)
     } else {

@@ -193,3 +193,24 @@ fn printed_commands_reach_the_files_that_they_mean() {
         assert_eq!(pwned(folder).iter().filter(|n| **n != name && !n.contains(name)).count(), 0, "{name:?}");
     }
 }
+
+#[test]
+fn functions_that_the_evidence_names_are_not_called() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let con = Connection::open(folder.join("in.db")).unwrap();
+    con.execute_batch(
+        "CREATE VIRTUAL TABLE t USING fts4(a, compress=lower, uncompress=upper);
+         INSERT INTO t(a) VALUES('./ev.so'), ('other');
+         UPDATE t_segdir SET root = x'00ff';",
+    )
+    .unwrap();
+    drop(con);
+    let done = rootpage(folder, &["recover", "in.db", "-o", "out.db"]);
+    assert!(matches!(done.status.code(), Some(0..=2)), "{}", String::from_utf8_lossy(&done.stderr));
+    let script = std::fs::read_to_string(folder.join("out.db.finish.sql")).unwrap();
+    assert!(script.contains("compress=lower"), "{script}");
+    for line in script.lines().filter(|l| !l.starts_with("--")) {
+        assert!(!line.contains("lower") && !line.contains("upper"), "{line}");
+    }
+}
